@@ -36,7 +36,7 @@ from typing import ClassVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 
@@ -44,32 +44,61 @@ class LearningMemoryError(Exception):
     """The root of the tree: catching it catches every anticipated failure.
 
     `message` says what was wrong, in a sentence that is safe to show to a client, and `hint` what to do next, if
-    anything helps. `arguments` names those of the call that it is about. `retry_seconds` is for how long another
-    attempt would fail as well; None if that is not known.
+    anything helps. `{}` in a hint stands for each of the `calls`, tools of an agent. `doctor` ends the advice to run
+    the doctor. `arguments` names those of the call that it is about. `retry_seconds` is for how long another attempt
+    would fail as well; None if that is not known.
     """
 
     wire_type: ClassVar[str] = "internal_error"
     retry_seconds: float | None = None
 
-    def __init__(self, message: str, *, hint: str | None = None, arguments: Iterable[object] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        calls: Iterable[str] = (),
+        doctor: str | None = None,
+        arguments: Iterable[object] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.own_hint = hint
+        self.calls = tuple(calls)
+        self.doctor = doctor
         self.arguments = {str(each).partition(".")[0] for each in arguments}
+
+    def hint_for(self, name: Callable[[str], str] = str, *, in_doctor: bool = False) -> str | None:
+        """Return the hint, with the reader's own name of each call, and for whom the doctor has not told it."""
+        run = "" if self.doctor is None or in_doctor else f"Run `learning-memory-server doctor`{self.doctor}."
+        hint = self.own_hint.format(*map(name, self.calls)) if self.own_hint and self.calls else self.own_hint
+        return " ".join(filter(None, (run, hint))) or None
+
+    @property
+    def hint(self) -> str | None:
+        """The hint for an agent."""
+        return self.hint_for()
 
     @property
     def sentence(self) -> str:
-        """The message and the hint, for people."""
-        return f"{self.message} {self.hint}" if self.hint else self.message
+        """The message and the hint."""
+        return " ".join(filter(None, (self.message, self.hint)))
+
+    @property
+    def in_doctor(self) -> str:
+        """The message and the hint as the doctor says them."""
+        return " ".join(filter(None, (self.message, self.hint_for(in_doctor=True))))
 
     def to_body(self) -> dict[str, str]:
         """Return what a client gets: the type, the message, and the hint if there is one."""
         body = {"type": self.wire_type, "message": self.message}
-        return {**body, "hint": self.hint} if self.hint else body
+        hint = self.hint
+        return {**body, "hint": hint} if hint else body
 
-    def to_control_body(self) -> dict[str, str]:
-        """Return what the hub sends to a command: a client's body plus the class name, because classes share types."""
-        return {**self.to_body(), "kind": type(self).__name__}
+    def to_control_body(self) -> dict[str, Any]:
+        """Return what the hub sends to a command: the type, the class name, because classes share types, and facts."""
+        body = {"type": self.wire_type, "kind": type(self).__name__, "message": self.message}
+        return {**body, "hint": self.own_hint, "calls": self.calls, "doctor": self.doctor}
 
 
 class InvalidInputError(LearningMemoryError):
@@ -210,7 +239,9 @@ def error_from_body(body: Mapping[str, Any]) -> LearningMemoryError:
     named = [each for each in classes if each.__name__ == body.get("kind")]
     alike = [each for each in classes if each.wire_type == body.get("type")]
     kind = (*named, *alike, LearningMemoryError)[0]
-    return kind(body["message"], hint=body.get("hint"))
+    error = kind(body["message"], hint=body.get("hint"))
+    error.calls, error.doctor = tuple(body.get("calls", ())), body.get("doctor")
+    return error
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

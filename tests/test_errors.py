@@ -39,6 +39,17 @@ def test_every_error_keeps_its_class_through_the_control_channel() -> None:
         assert (received.message, received.hint) == (sent.message, sent.hint)
 
 
+def test_what_to_do_next_is_worded_for_each_reader_also_beyond_the_control_channel() -> None:
+    sent = LearningMemoryError(
+        "Of get_clusters: it failed.", hint="Call {} again.", calls=["get_clusters"], doctor=" to see why"
+    )
+    for error in (sent, error_from_body(sent.to_control_body())):
+        assert error.hint == "Run `learning-memory-server doctor` to see why. Call get_clusters again."
+        assert error.hint_for(str.upper) == "Run `learning-memory-server doctor` to see why. Call GET_CLUSTERS again."
+        assert error.in_doctor == "Of get_clusters: it failed. Call get_clusters again."
+    assert LearningMemoryError("It failed.", hint="Call {} or {name}.").hint == "Call {} or {name}."
+
+
 def test_a_client_never_sees_a_class_name() -> None:
     error = JournalUnavailableError("It failed.", hint="Try again.")
     assert error.to_body() == {"type": "storage_unavailable", "message": "It failed.", "hint": "Try again."}

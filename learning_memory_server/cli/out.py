@@ -49,16 +49,8 @@ _UNWRAPPED: Final = 100_000
 _BAR_FITS: Final = 70  # Columns of a terminal from which a bar fits next to what is being done
 _LINE_SECONDS: Final = 5.0  # Seconds between two lines of progress where there is no terminal
 _KIB: Final = 1024
-_COMMANDS: Final = {
-    "get_clusters": "clusters",
-    "get_cluster_members": "show",
-    "search_experiences": "search",
-    "list_ghap_entries": "list",
-    "list_values": "values",
-    "search_memory": "search --only memories",
-}
-"""What people run where an agent calls a tool that a message names."""
-_TOOLS: Final = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")
+_COMMANDS: Final = {"get_clusters": "`clusters`", "get_cluster_members": "`show`", "search_experiences": "`search`"}
+"""What people run where an agent calls a tool that a hint names."""
 CLIENTS: Final = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE"),
     *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI"),
@@ -118,12 +110,8 @@ def document(document: Mapping[str, Any]) -> None:
 
 def failure(error: LearningMemoryError) -> None:
     """Print what is wrong and what to do, on standard error."""
-    message, hint = (
-        _TOOLS.sub(lambda found: f"`{_COMMANDS[found[0]]}`", text or "") for text in (error.message, error.hint)
-    )
-    stderr().print(
-        Text.assemble(("error: ", "bold red"), (text_lines(message), "red"), f"\n{text_lines(hint)}" if hint else "")
-    )
+    message, hint = text_lines(error.message), error.hint_for(lambda tool: _COMMANDS.get(tool, tool))
+    stderr().print(Text.assemble(("error: ", "bold red"), (message, "red"), f"\n{text_lines(hint)}" if hint else ""))
 
 
 def notice(sentence: str) -> None:

@@ -82,8 +82,7 @@ class LazyModel(Generic[T]):
             raise
         except Exception as error:  # each library raises its own, and users' models have any of them
             raise EmbeddingUnavailableError(
-                f"The {self.name} {what_happened} ({type(error).__name__}).",
-                hint="Run `learning-memory-server doctor`.",
+                f"The {self.name} {what_happened} ({type(error).__name__}).", doctor=""
             ) from error
 
     def _try_to_load(self) -> T:

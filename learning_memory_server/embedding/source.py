@@ -213,12 +213,13 @@ def loading_errors(kind: str, model: str) -> Iterator[None]:
     except EmbeddingUnavailableError:
         raise
     except Exception as error:  # each library that reads a damaged file raises its own
-        if "trust_remote_code" in str(error):
+        hint = "If its files are damaged, remove them and download them again."
+        if needs_own_code := "trust_remote_code" in str(error):
             hint = "It needs its own code, which this server never runs: choose another model."
-        else:
-            hint = "Run `learning-memory-server doctor`. If its files are damaged, remove them and download them again."
         raise EmbeddingUnavailableError(
-            f"The {kind} model {model!r} could not be loaded ({type(error).__name__}).", hint=hint
+            f"The {kind} model {model!r} could not be loaded ({type(error).__name__}).",
+            hint=hint,
+            doctor=None if needs_own_code else "",
         ) from error
 
 

@@ -101,7 +101,7 @@ class Blueprints:
         if forbidden:
             # A copy: while the server is left alone, the same error is raised again.
             first, names = copy(forbidden[0]), ", ".join(f"`{each.name}`" for each in forbidden)
-            first.hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.hint}"
+            first.own_hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.own_hint}"
             raise first
         return notices
 

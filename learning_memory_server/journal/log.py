@@ -49,7 +49,7 @@ def journal_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise JournalUnavailableError(
             f"The journal could not be used ({error.strerror or type(error).__name__}: {path.name}).",
-            hint="Run `learning-memory-server doctor` to see the journal folder, its permissions and free space.",
+            doctor=" to see the journal folder, its permissions and free space",
         ) from error
 
 

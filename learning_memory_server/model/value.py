@@ -34,7 +34,8 @@ class ClusterId:
         if axis not in list(Axis) or not (number.isascii() and number.isdigit()):
             raise InvalidInputError(
                 f"cluster_id: {text!r} is not of the form axis_number, such as full_0; the axes are {', '.join(Axis)}.",
-                hint="Call get_clusters to see the ids.",
+                hint="Call {} to see the ids.",
+                calls=["get_clusters"],
                 arguments=["cluster_id"],
             )
         return cls(Axis(axis), int(number))

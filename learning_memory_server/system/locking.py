@@ -47,7 +47,7 @@ def exclusive(
     except OSError as error:
         raise LockUnavailableError(
             f"{name.capitalize()} could not be locked ({error.strerror or type(error).__name__}).",
-            hint="Run `learning-memory-server doctor` to see the folders, their permissions and free space.",
+            doctor=" to see the folders, their permissions and free space",
         ) from error
     try:
         if not try_lock(descriptor):

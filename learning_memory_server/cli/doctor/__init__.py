@@ -53,7 +53,7 @@ def about(topic: str, findings: Iterable[Finding]) -> Iterator[Finding]:
     try:
         yield from (replace(each, topic=each.topic or topic) for each in findings)
     except LearningMemoryError as error:
-        yield red(error.sentence, topic=topic)
+        yield red(error.in_doctor, topic=topic)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other checks say more about it
         passed = ", ".join(describe_exception(error)["frames"][-3:])
         yield red(f"This check failed: {type_name(type(error))} at {passed}.", topic=topic)

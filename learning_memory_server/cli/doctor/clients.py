@@ -41,7 +41,7 @@ def check_client(client: Client, machine: Machine, *, quick: bool, missing: Leve
         installed = claude_code.find_installed(machine) if client.own_command else None
         hooks = hooks_change(client, machine) if entry else None
     except ClientSetupError as error:
-        yield yellow(f"Cannot tell whether {client.title} has this server. {error.sentence}")
+        yield yellow(f"Cannot tell whether {client.title} has this server. {error.in_doctor}")
         return
     if entry is not None and installed:
         yield red(

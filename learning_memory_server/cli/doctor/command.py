@@ -1,7 +1,6 @@
 """The command `doctor`: runs the checks from the interpreter to the engine, shows what they find, and repairs."""
 
 import os
-import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -36,8 +35,6 @@ from learning_memory_server.system.paths import config_file
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
 _PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.YELLOW: "!!", Level.RED: "XX"}
 _TOPIC_WIDTH: Final = 12
-_OWN_ADVICE: Final = re.compile(r" ?Run `learning-memory-server doctor`[^.]*\.")
-"""Advice that many errors give, and that is useless inside the doctor."""
 
 commands = Commands()
 
@@ -88,8 +85,7 @@ def doctor(
 
 
 def _as_data(finding: Finding) -> dict[str, str]:
-    sentence = one_line(_OWN_ADVICE.sub("", finding.sentence))
-    return {"level": finding.level.value, "topic": finding.topic, "sentence": sentence}
+    return {"level": finding.level.value, "topic": finding.topic, "sentence": one_line(finding.sentence)}
 
 
 def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
@@ -109,7 +105,7 @@ def _repaired(finding: Finding, repair: Repair) -> Finding:
         with out.working("Repairing"):
             done = green(f"Repaired: {repair()}", topic=finding.topic)
     except (LearningMemoryError, OSError) as error:
-        reason = error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror)
+        reason = error.in_doctor if isinstance(error, LearningMemoryError) else str(error.strerror)
         done = red(f"Not repaired: {reason}", topic=finding.topic)
     _show(done)
     return done
@@ -180,4 +176,4 @@ def _show(finding: Finding) -> None:
     lead = Text.assemble(
         (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
     )
-    out.hanging(lead, Text(one_line(_OWN_ADVICE.sub("", finding.sentence))))
+    out.hanging(lead, Text(one_line(finding.sentence)))

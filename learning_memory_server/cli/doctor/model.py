@@ -141,7 +141,7 @@ def _scale(unrelated: float | None, failure: str = "") -> Finding:
 
 def _explained(error: LearningMemoryError) -> str:
     cause = f" ({error.__cause__})" if error.__cause__ else ""
-    return " ".join(filter(None, (error.message + cause, error.hint)))
+    return " ".join(filter(None, (error.message + cause, error.hint_for(in_doctor=True))))
 
 
 def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
@@ -149,7 +149,7 @@ def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
     try:
         folder = find_reranker(model)
     except LearningMemoryError as error:
-        yield yellow(f"{error.sentence} {_KEPT}")
+        yield yellow(f"{error.in_doctor} {_KEPT}")
         return
     yield green(f"{model}, in {folder}.")
     yield green("Not loaded (--quick).") if quick else _probe_reranker(model)

@@ -88,7 +88,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
             f"The data is in use by {command.in_use_by(who)}." if who else "No process is using the data.", topic="lock"
         )
     except LockUnavailableError as error:
-        yield red(error.sentence, topic="lock")
+        yield red(error.in_doctor, topic="lock")
 
 
 def _check_log(
@@ -136,7 +136,7 @@ def _explained(error: LearningMemoryError) -> str:
     cause = error.__cause__
     if isinstance(cause, OSError) and cause.filename:
         return f"{error.message} Check {cause.filename}: its kind, owner and permissions."
-    return error.sentence
+    return error.in_doctor
 
 
 def check_shared(settings: Settings) -> Iterator[Finding]:
@@ -158,7 +158,7 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
         sentence = "None is running, and none can start: the lock file cannot be opened (see above)."
         return yellow(sentence), None
     except LearningMemoryError as error:
-        return red(error.sentence), None
+        return red(error.in_doctor), None
     sentence = f"One is running: {command.describe_hub(status).rstrip('.')}."
     if status.get("notice"):
         return yellow(sentence), status
@@ -205,7 +205,7 @@ def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[F
         yield green(f"Not opened: {error.message} To check the engine, run this again when that process has ended.")
     except LearningMemoryError as error:
         is_forbidden = isinstance(error, ForbiddenCollectionError)
-        yield red(error.sentence)
+        yield red(error.in_doctor)
     else:
         yield green(f"{describe_engine(settings)}: {out.counted(found['points'], 'point')}.")
         yield from _compared(found, settings)
@@ -274,7 +274,7 @@ def check_server(
         examined = asyncio.run(_examined(settings, settings.qdrant_url, specs))
     except LearningMemoryError as error:
         if not (is_forbidden and isinstance(error, ForbiddenCollectionError)):
-            yield red(error.sentence)
+            yield red(error.in_doctor)
         return
     if is_forbidden:
         examined = replace(examined, no_creating=None)
@@ -297,7 +297,7 @@ def check_owner(settings: Settings) -> Iterator[Finding]:
         owner = open_owner(settings.owner_file)
     except StorageUnavailableError as error:
         is_damaged = not isinstance(error.__cause__, OSError)
-        yield red(error.sentence, answers={_LOST: settling(new_owner)} if is_damaged else {})
+        yield red(error.in_doctor, answers={_LOST: settling(new_owner)} if is_damaged else {})
         return
     if not owner.is_settled:
         yield yellow(
@@ -361,7 +361,7 @@ def _findings(examined: Examined) -> Iterator[Finding]:
 
     yield green(f"{product(examined.version)}.")
     for error in examined.unreachable.values():
-        yield yellow(error.sentence)
+        yield yellow(error.in_doctor)
     if not examined.is_one_cluster:
         yield red("The addresses in qdrant_url are not nodes of one cluster. Keep those of one cluster.")
     if examined.no_writing:

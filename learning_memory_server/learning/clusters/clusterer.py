@@ -240,7 +240,8 @@ class LiveAxis:
             where = "" if self.project is None else f" of project {self.project}"
             raise InsufficientDataError(
                 f"Axis {self.axis} has {count} of the {self.min_experiences} experiences{where} that clustering needs.",
-                hint="Resolve more GHAP entries, or find single experiences with search_experiences.",
+                hint="Resolve more GHAP entries, or find single experiences with {}.",
+                calls=["search_experiences"],
             )
 
 

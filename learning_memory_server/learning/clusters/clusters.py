@@ -102,10 +102,10 @@ class Whereabouts:
             story = f"{gone} has split: its members are now in {', '.join(heirs)}"
             story += f"; {self.loose} in no cluster." if self.loose else "."
         ways = [f"cluster_id {ClusterId(gone.axis, number)}" for number in self.clusters]
-        hint = f"Call get_clusters with axis {gone.axis}."
         if ways:
-            hint = f"Check with get_cluster_members, then use {' or '.join(ways[:3])}."
-        return NotFoundError(story + forgotten, hint=hint)
+            hint = f"Check with {{}}, then use {' or '.join(ways[:3])}."
+            return NotFoundError(story + forgotten, hint=hint, calls=["get_cluster_members"])
+        return NotFoundError(story + forgotten, hint=f"Call {{}} with axis {gone.axis}.", calls=["get_clusters"])
 
 
 class LineageLog:
@@ -277,7 +277,8 @@ class AxisClusters:
         most = f"the {limits.CLUSTERS_NAMED} largest" if len(self.clusters) > limits.CLUSTERS_NAMED else "the"
         raise NotFoundError(
             f"There has never been a cluster {cluster_id}; {most} clusters of {self.axis} are: {present}.",
-            hint=f"Call get_clusters with axis {self.axis}.",
+            hint=f"Call {{}} with axis {self.axis}.",
+            calls=["get_clusters"],
         )
 
 

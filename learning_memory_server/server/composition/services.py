@@ -115,7 +115,8 @@ class Indexed(Kept):
         except JournalUnavailableError as error:
             raise StorageUnavailableError(
                 f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
-                hint=error.hint,
+                hint=error.own_hint,
+                doctor=error.doctor,
             ) from error
 
 

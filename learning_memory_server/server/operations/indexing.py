@@ -96,7 +96,7 @@ async def _failure_of_model(services: Services) -> str | None:
         # As a document: queries are remembered.
         await services.embeddings.embed_documents(["anything"], Budget(model=timeouts.REQUEST))
     except EmbeddingUnavailableError as error:
-        return error.sentence
+        return error.in_doctor
     return None
 
 
@@ -167,7 +167,7 @@ async def _leave(services: Services, server: QdrantStore) -> int:
                     raise _in_use()
         return await server.leave(tuple(Collection))
     except NoAnswerError as error:
-        error.hint = "If that server no longer exists, add --gone: the journal then forgets that you were there."
+        error.own_hint = "If that server no longer exists, add --gone: the journal then forgets that you were there."
         raise
 
 
