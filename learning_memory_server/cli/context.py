@@ -4,7 +4,7 @@ import os
 from typing import Final
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import running_hub
+from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.text import UNCONFIRMED, helped_most
@@ -37,7 +37,7 @@ def why(project: command.ProjectOption = None) -> command.Result:
     """
     stored = command.Stored(command.open_settings())
     named = command.chosen_project(project, stored) or command.current_project(stored.settings)
-    hub = running_hub()
+    hub = find_hub()
     said = hub.control("said", project=named)["said"] if hub else []
     for each in said:
         out.say(f"{_RULES.get(each['event'], each['event'])}. {out.date(each['at'])}", "bold")

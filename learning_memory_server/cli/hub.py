@@ -15,8 +15,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import running_hub
-from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.access.hub_client import find_hub, stop_running_hub
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.entry import Ghap
@@ -146,7 +145,7 @@ def status() -> command.Result:
     server, holder, hub = (
         _found(lambda: _server(settings)),
         _found(lambda: command.holder_of(settings)),
-        _found(lambda: running.control("status") if (running := running_hub()) else None),
+        _found(lambda: running.control("status") if (running := find_hub()) else None),
     )
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},

@@ -6,8 +6,6 @@ chooses its remote but not the first commit of a history: so an unknown folder b
 its label and begins as it does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -19,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
@@ -30,10 +28,8 @@ from learning_memory_server.model.caller import Caller, folder_of, readable_name
 from learning_memory_server.server import facts
 from learning_memory_server.server.facts import Facts
 from learning_memory_server.server.places import Place
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.locations import is_attended
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.settings import Settings
 
 _LETTERS: Final = 6  # Letters of the digest in a name
 
@@ -43,21 +39,6 @@ class Belonging(NamedTuple):
 
     project: str
     is_told: bool
-
-
-def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
-    """Return the caller of this process: Claude Code's folder and session, else the working directory and an own id."""
-    folder = folder_of(environment)
-    found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
-    name = Journal(settings.journal_directory).names.of(found.project)
-    return Caller(
-        name, session_of(environment), folder=str(folder), is_told=found.is_told, is_attended=is_attended(environment)
-    )
-
-
-def claims_of(settings: Settings) -> Claims:
-    """Return what is known of the folders of this data."""
-    return Claims(settings.storage_path / "claims")
 
 
 @dataclass(slots=True)
@@ -218,6 +199,21 @@ class Claims:
             return False
         self._is_read_in = True
         return True
+
+
+def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
+    """Return the caller of this process: Claude Code's folder and session, else the working directory and an own id."""
+    folder = folder_of(environment)
+    found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
+    name = Journal(settings.journal_directory).names.of(found.project)
+    return Caller(
+        name, session_of(environment), folder=str(folder), is_told=found.is_told, is_attended=is_attended(environment)
+    )
+
+
+def claims_of(settings: Settings) -> Claims:
+    """Return what is known of the folders of this data."""
+    return Claims(settings.storage_path / "claims")
 
 
 @dataclass(slots=True)

@@ -3,15 +3,13 @@
 The maker of a folder chooses its content: a path in it is read only if it names the folder, too.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.system import timeouts
@@ -37,7 +35,7 @@ class Place:
     worktree: Path
 
     @classmethod
-    def of(cls, directory: Path) -> Place:
+    def of(cls, directory: Path) -> Self:
         """Return the place that a directory belongs to. It need not exist any more."""
         directory = directory.resolve()
         with suppress(OSError):

@@ -136,11 +136,6 @@ async def complete_index(connection: Connection) -> str:
     return f"complete: {out.counted(points, 'vector')}"
 
 
-def running_hub() -> HubClient | None:
-    """Return the hub that owns the data of the environment's settings, or None if none runs."""
-    return find_hub(Place(os.environ)) if has_hubs() else None  # Without Unix sockets there are no hubs
-
-
 @asynccontextmanager
 async def open_connection(
     settings: Settings, command: str, load: Callable[[], Embedder] | None = None

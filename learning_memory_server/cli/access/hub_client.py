@@ -1,7 +1,5 @@
 """A command's requests to a running hub, and its end; nothing here starts one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -28,16 +26,6 @@ from learning_memory_server.system.locking import holder, is_locked_by
 from learning_memory_server.system.paths import LOCK
 
 _LOOK_SECONDS: Final = 0.05
-
-
-def find_hub(place: discovery.Place, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER) -> HubClient | None:
-    """Return the hub that owns the data, or None; raises `DeadlineExceededError` and `UntrustedSocketError`."""
-    hung_after = min(hung_after, timeouts.STILL_SILENT) if place.is_silent() else hung_after
-    for path in place.sockets():
-        connection = _connect(path, place, hung_after)
-        if connection is not None:
-            return HubClient(place, path, connection, hung_after)
-    return None
 
 
 class HubClient:
@@ -110,6 +98,24 @@ class HubClient:
             ) from error
 
 
+def find_hub(
+    place: discovery.Place | None = None, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER
+) -> HubClient | None:
+    """Return the hub that owns the data, by default that of the environment's settings, or None if none runs.
+
+    Raises `DeadlineExceededError` and `UntrustedSocketError`.
+    """
+    if not socket_security.has_hubs():
+        return None
+    place = place or discovery.Place(os.environ)
+    hung_after = min(hung_after, timeouts.STILL_SILENT) if place.is_silent() else hung_after
+    for path in place.sockets():
+        connection = _connect(path, place, hung_after)
+        if connection is not None:
+            return HubClient(place, path, connection, hung_after)
+    return None
+
+
 def _connect(path: Path, place: discovery.Place, hung_after: float) -> socket.socket | None:
     try:
         return socket_security.connect(path, hung_after)
@@ -143,9 +149,6 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
     It is asked, then gets SIGTERM, and is killed after `term_seconds`; acknowledged writes are safe. Raises
     `DeadlineExceededError` if it does not end, and `StorageUnavailableError` if the holder is not certain.
     """
-    # Without Unix sockets there are no hubs.
-    if not socket_security.has_hubs():
-        return None
     place = discovery.Place(os.environ)
     # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
     try:

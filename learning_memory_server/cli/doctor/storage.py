@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import open_connection, running_hub
-from learning_memory_server.cli.access.hub_client import HubClient, stop_running_hub
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.hub_client import HubClient, find_hub, stop_running_hub
 from learning_memory_server.cli.command import describe_engine, describe_refusal
 from learning_memory_server.cli.doctor import Finding, Repair, about, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import Embedder
@@ -171,7 +171,7 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
 def _find_hub(settings: Settings) -> HubClient | None:
     """Return the hub, or None. A hub that has just started, or lost its socket, listens within two seconds."""
     until = time.monotonic() + timeouts.DOCTOR_HUB
-    while (hub := running_hub()) is None and time.monotonic() < until:
+    while (hub := find_hub()) is None and time.monotonic() < until:
         who = command.holder_of(settings)
         if who is None or "socket" not in who:
             return None

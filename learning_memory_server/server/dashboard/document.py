@@ -133,25 +133,27 @@ class Dashboard:
         """Return where the entries are that are in the index, on each axis, and how many `wanted` to be."""
         import numpy as np
 
-        def matrix_of(axis: Axis, found: Mapping[str, NDArray[np.float32]]) -> None:
+        def sorted_rows(found: Mapping[str, NDArray[np.float32]]) -> tuple[list[str], NDArray[np.float32]]:
             # Sorted, because the order of writing must not matter.
-            ids[axis] = sorted(found)
-            matrices[axis] = np.array([found[point] for point in ids[axis]], np.float32)
+            return (ids := sorted(found)), np.array([found[point] for point in ids], np.float32)
 
-        ids: dict[str, list[str]] = {}
-        matrices: dict[str, NDArray[np.float32]] = {}
-        for axis in Axis:
-            if found := await self.services.index.vectors(Collection.of(axis)):
-                await asyncio.to_thread(matrix_of, axis, found)
-        origins = {axis: await self.services.index.origin(Collection.of(Axis(axis))) for axis in ids}
+        index = self.services.index
+        rows = {
+            axis: await asyncio.to_thread(sorted_rows, found)
+            for axis in Axis
+            if (found := await index.vectors(Collection.of(axis)))
+        }
+        matrices: dict[str, NDArray[np.float32]] = {axis: matrix for axis, (_, matrix) in rows.items()}
+        origins: dict[str, str] = {axis: await index.origin(Collection.of(axis)) for axis in rows}
         forgotten = len(self.services.collector.all_forgotten())
         frames = await self.frames.current(matrices, forgotten, origins)
 
         def place(axis: Axis, numbers: Mapping[str, int]) -> dict[str, Any]:
-            if axis not in ids:
+            if axis not in rows:
                 return {"of": [], "places": []}
-            placed = frames[axis].places_of(matrices[axis]).astype(float).round(_DIGITS).tolist()
-            shown = {numbers[point]: at for point, at in zip(ids[axis], placed, strict=True) if point in numbers}
+            ids, matrix = rows[axis]
+            placed = frames[axis].places_of(matrix).astype(float).round(_DIGITS).tolist()
+            shown = {numbers[point]: at for point, at in zip(ids, placed, strict=True) if point in numbers}
             return {"of": sorted(shown), "places": [shown[number] for number in sorted(shown)]}
 
         def place_all() -> dict[Axis, dict[str, Any]]:

@@ -5,17 +5,13 @@ others stay where they are when it comes. Landmarks are spread out by t-SNE, whi
 before, so that a new frame resembles it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 LANDMARKS: Final = 240  # At most. t-SNE takes .3 s of a processor for these, and thirty times as long for 2,000.
 _NEAREST: Final = 3  # How many landmarks decide where an experience is

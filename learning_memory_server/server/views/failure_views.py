@@ -1,7 +1,5 @@
 """Errors of commands as JSON shows them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NotRequired
 
@@ -12,6 +10,16 @@ from learning_memory_server.learning.failures.cures import followed
 from learning_memory_server.learning.failures.remedies import remedy_for, seen
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.server.views import fields
+
+
+class FailedCommand(TypedDict):
+    """A command that failed, what worked then, and what is shown if it fails again."""
+
+    id: str
+    at: str
+    command: str
+    worked: NotRequired[str]
+    remedy: NotRequired[str]
 
 
 class RepeatedError(TypedDict):
@@ -31,16 +39,6 @@ class RepeatedError(TypedDict):
     remedy: NotRequired[str]
     followed: NotRequired[str]
     failures: list[FailedCommand]
-
-
-class FailedCommand(TypedDict):
-    """A command that failed, what worked then, and what is shown if it fails again."""
-
-    id: str
-    at: str
-    command: str
-    worked: NotRequired[str]
-    remedy: NotRequired[str]
 
 
 def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
