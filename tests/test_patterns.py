@@ -151,7 +151,7 @@ def test_a_pattern_takes_time_in_proportion_to_what_it_reads(name: str) -> None:
 
 def ran(text: str) -> None:
     for has_failed in (None, False):
-        about = Ran("shop", "s1", "make; echo status $?", text, has_failed, NOON)
+        about = Ran("shop", "s1", "make; echo status $?", text, has_failed, NOON).with_known_end()
         assert about.is_in_doubt in {True, False}
 
 

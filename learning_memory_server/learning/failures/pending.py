@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -31,28 +31,17 @@ _SESSION: Final = re.compile(r"[0-9a-f]{16}")  # What the hash of a session look
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command that ended. Its output says how, if the status is another program's, or the client says none."""
+    """A command that ended."""
 
     project: str
     session: str  # the session: its hash, or an id that will be hashed
     command: str
     output: str  # what it wrote. Nothing is kept of it but the error's signature and what the error names.
-    has_failed: bool | None  # whether it failed; None if neither the client nor the output says so
+    has_failed: bool | None  # whether it failed; None if nobody says so: see `with_known_end`
     at: datetime
     folder: str | None = None  # the working directory, to which paths are made relative
     agent: str = ""  # which of the session's agents ran it: each has its own next five commands
     entry: str = ""  # the id of the entry that was open for that agent, if that is known
-
-    def __post_init__(self) -> None:
-        """Take the end from the output."""
-        command, printed = parse(self.command), self._printed()
-        is_failure = not set(printed) <= {"0"}
-        if self.has_failed or not (is_failure or command.is_hidden or self.has_failed is None):
-            return
-        if printed:
-            object.__setattr__(self, "has_failed", is_failure)
-        elif not command.only_reads and shows_error(self.output):
-            object.__setattr__(self, "has_failed", True)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -60,6 +49,18 @@ class Ran:
         command = parse(self.command)
         unsaid = command.unsaid if self.has_failed is False else 1
         return not self.has_failed and not command.only_reads and unsaid > len(self._printed())
+
+    def with_known_end(self) -> Ran:
+        """Return it with its end, if the output shows it where the status is another program's or not known."""
+        command, printed = parse(self.command), self._printed()
+        is_failure = not set(printed) <= {"0"}
+        if self.has_failed or not (is_failure or command.is_hidden or self.has_failed is None):
+            return self
+        if printed:
+            return replace(self, has_failed=is_failure)
+        if not command.only_reads and shows_error(self.output):
+            return replace(self, has_failed=True)
+        return self
 
     def _printed(self) -> list[str]:
         """Return the exit statuses that its output says; one that stands alone counts if nothing follows."""

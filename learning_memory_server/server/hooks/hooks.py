@@ -281,7 +281,7 @@ class Hooks:
         output, folder = event.error or event.output, event.folder or None
         about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
         still_open = self.collector.still_open.known_to(caller)
-        ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "")
+        ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "").with_known_end()
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
         return await self.error_advisor.saw(

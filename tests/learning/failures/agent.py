@@ -41,7 +41,7 @@ class Agent:
         await self.succeeds(remedy)
 
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
-        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
+        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder).with_known_end()
         self.known = await self._error_advisor.saw(ran)
         return self.known.remedy or None
 
