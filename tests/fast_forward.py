@@ -20,6 +20,9 @@ class _ImpatientSelector(selectors.SelectSelector):
 
     A thread that is at work, or waits for a processor, gets what it needs without any time passing: how much that is
     depends on the machine. A thread that waits for something else does not.
+
+    While this thread looks at the others, it holds the interpreter's lock, and a thread at work may sleep until it gets
+    that. Such a thread has run before, so what counts is also whether a thread has run during the moment.
     """
 
     patience = 0.05
@@ -30,21 +33,23 @@ class _ImpatientSelector(selectors.SelectSelector):
         self.skipped += _TURN
         if timeout is None or timeout <= 0:
             return super().select(timeout)
+        before = _other_threads()
         ready = super().select(min(timeout, self.patience))
-        if not ready and not _another_thread_is_at_work():
+        if not ready and before == (after := _other_threads()) and _AT_WORK.isdisjoint(state for state, _ in after):
             self.skipped += timeout
         return ready
 
 
-def _another_thread_is_at_work() -> bool:
-    """Return whether a thread other than this one could go on; False where there is no /proc."""
+def _other_threads() -> list[tuple[str, str]]:
+    """Return the state of each thread but this one, and how often and how long it has run; none without /proc."""
+    found = []
     for folder in _THREADS.glob("*"):
         # A thread may end meanwhile.
         with suppress(OSError):
-            state = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[0]
-            if state in _AT_WORK and int(folder.name) != threading.get_native_id():
-                return True
-    return False
+            if int(folder.name) != threading.get_native_id():
+                state = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[0]
+                found.append((state, (folder / "schedstat").read_text("ascii")))
+    return found
 
 
 class FastForwardLoop(asyncio.SelectorEventLoop):

@@ -10,9 +10,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
+
+from tests.serving import QuietServer, serving_here
 
 COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
 
@@ -56,16 +58,10 @@ def hub_with(name: str, folder: Path, **behaviour: Any) -> Iterator[Hub]:
     """Run a hub with one model."""
     hub = Hub(name, folder, **behaviour)
     handler = type("Handler", (_Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
+    server = QuietServer(("127.0.0.1", 0), handler)
     hub.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serving_here(server):
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

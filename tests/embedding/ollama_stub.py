@@ -5,14 +5,16 @@ import socket
 import struct
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from tests.serving import QuietServer, serving_here
 
 CONTEXT = 512
 """Tokens, which are words here."""
@@ -54,6 +56,7 @@ class OllamaStub:
     _wrong: Wrong | None = None
     _healed: threading.Event = field(default_factory=threading.Event)
     _port: int = 0
+    _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
         self._start()
@@ -63,13 +66,13 @@ class OllamaStub:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.heal()
-        self._stop()
+        self._running.close()
 
     def fail(self, wrong: Wrong) -> None:
         """Let something be wrong until `heal`."""
         self._wrong = wrong
         if wrong is Wrong.AWAY:
-            self._stop()
+            self._running.close()
 
     def heal(self) -> None:
         """Let everything work again; what hung until now ends without an answer."""
@@ -91,16 +94,9 @@ class OllamaStub:
             def log_message(self, *_arguments: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
-        self._port = self._server.server_port
-        # Stopping it takes half of its polling interval.
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
-
-    def _stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        server = QuietServer(("127.0.0.1", self._port), Handler)
+        self._port = server.server_port
+        self._running.enter_context(serving_here(server))
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from enum import Enum
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,6 +24,7 @@ from learning_memory_server.index.engines.base import CollectionSpec, VectorStor
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from tests.index.engines.double_engine import Answer, Engine
+from tests.serving import QuietServer, serving_here
 from tests.support import MINUTES
 
 _Store = TypeVar("_Store", bound=VectorStore)
@@ -72,7 +73,7 @@ class Request(NamedTuple):
     body: Any
 
 
-class QdrantDouble(ThreadingHTTPServer):
+class QdrantDouble(QuietServer):
     """A server. `fault` decides what becomes of each request; None lets it be done.
 
     Attributes:
@@ -85,7 +86,6 @@ class QdrantDouble(ThreadingHTTPServer):
         fault: Returns what goes wrong with a request, or a refusal, or None.
     """
 
-    daemon_threads = True
     # A test that connects ten times at once would otherwise wait for a second.
     request_queue_size = 128
 
@@ -207,15 +207,11 @@ class _Handler(BaseHTTPRequestHandler):
 def serving() -> Iterator[QdrantDouble]:
     """Run a double in a thread of this process."""
     double = QdrantDouble()
-    thread = threading.Thread(target=double.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield double
-    finally:
-        double.heal()
-        double.shutdown()
-        thread.join()
-        double.server_close()
+    with serving_here(double):
+        try:
+            yield double
+        finally:
+            double.heal()
 
 
 @contextmanager

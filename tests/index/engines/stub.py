@@ -4,8 +4,10 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.serving import QuietServer, serving_here
 
 
 def refusal(reason: str) -> bytes:
@@ -41,10 +43,8 @@ def collection_info(size: int = 4, vectors: dict[str, Any] | None = None) -> dic
     }
 
 
-class Stub(ThreadingHTTPServer):
+class Stub(QuietServer):
     """A server whose answer is a function of method and path. It records its requests."""
-
-    daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), StubHandler)
@@ -64,15 +64,11 @@ class Stub(ThreadingHTTPServer):
 def stub_serving() -> Iterator[Stub]:
     """Run a stub in a thread of this process."""
     stub = Stub()
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield stub
-    finally:
-        stub.released.set()
-        stub.shutdown()
-        thread.join()
-        stub.server_close()
+    with serving_here(stub):
+        try:
+            yield stub
+        finally:
+            stub.released.set()
 
 
 class StubHandler(BaseHTTPRequestHandler):
