@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import LearningMemoryError
@@ -61,9 +62,15 @@ class FaultyStore:
         await self._check()
         return await self.inner.ensure(spec)
 
-    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> FaultyRebuild:
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         await self._check()
-        return FaultyRebuild(self, await self.inner.rebuild(spec, resume=resume))
+        inner = await self.inner.rebuild(spec, resume=resume)
+
+        async def upsert(points: Sequence[Point]) -> None:
+            await self.before_writing()
+            await inner.upsert(points)
+
+        return replace(inner, upsert=upsert)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         await self.before_writing()
@@ -135,19 +142,3 @@ class FaultyStore:
             await asyncio.Event().wait()
         if self.down is not None:
             raise self.down
-
-
-class FaultyRebuild:
-    """A rebuild whose writes fail and wait as those of its store do."""
-
-    def __init__(self, store: FaultyStore, inner: Rebuild) -> None:
-        self._store = store
-        self._inner = inner
-        self.ids = inner.ids
-
-    async def upsert(self, points: Sequence[Point]) -> None:
-        await self._store.before_writing()
-        await self._inner.upsert(points)
-
-    async def finish(self, ids: Collection[str]) -> None:
-        await self._inner.finish(ids)

@@ -7,8 +7,17 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from learning_memory_server.index.engines.base import CollectionSpec, Filter, Hit, Point, Record, SparseVector, Vector
-from learning_memory_server.index.engines.edge import EdgeStore, StagedRebuild
+from learning_memory_server.index.engines.base import (
+    CollectionSpec,
+    Filter,
+    Hit,
+    Point,
+    Rebuild,
+    Record,
+    SparseVector,
+    Vector,
+)
+from learning_memory_server.index.engines.edge import EdgeStore
 
 
 class SparingStore(EdgeStore):
@@ -31,10 +40,10 @@ class SparingStore(EdgeStore):
         return None
 
     @override
-    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> StagedRebuild:
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         await self._make(spec.name)
         rebuilt = await super().rebuild(spec, resume=resume)
-        await self._make(rebuilt.staged)
+        await self._make(f"{spec.name}_next")
         return rebuilt
 
     @override

@@ -231,7 +231,8 @@ class EarlyCalls:
             and isinstance(params.get("arguments", {}), dict)
             and isinstance(meta, dict)
             and _VERSION not in meta
-            and _is_unicode(params)
+            # The SDK refuses half a surrogate pair.
+            and jsonrpc.is_unicode(json.dumps(params, ensure_ascii=False))
         )
 
     def _can_wait(self, frame: Frame) -> bool:
@@ -272,15 +273,6 @@ def as_json(result: Result) -> dict[str, Any]:
     """Return a result as the protocols in `VERSIONS` have it."""
     structured = {} if result.structured is None else {"structuredContent": result.structured}
     return {"content": [{"type": "text", "text": result.text}], **structured, "isError": result.is_error}
-
-
-def _is_unicode(data: object) -> bool:
-    """Return whether no text in JSON-like data contains half a surrogate pair, which the SDK refuses."""
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def import_protocol() -> OpenSession:

@@ -55,11 +55,6 @@ class RecordKind(Generic[T]):
     absent: Data = field(default_factory=dict)  # values of absent parts without a default
 
     @cached_property
-    def ours(self) -> frozenset[str]:
-        """The fields that this program fills itself."""
-        return frozenset(self.own.split())
-
-    @cached_property
     def fields(self) -> dict[str, str]:
         """The fields of the dataclass, by their names in the journal."""
         kind: Any = self.type
@@ -299,6 +294,13 @@ class JournalRecord:
                 found = _FIELDS_OF.decode(line)
                 return cls(found.kind, found.id, datetime.fromisoformat(found.at), found.data)
         return cls._from_any_form(line)
+
+    @classmethod
+    def find(cls, line: bytes) -> JournalRecord | None:
+        """Return the record in a line, None if it is damaged or has none; see `from_line`."""
+        with suppress(DamagedLineError):
+            return cls.from_line(line)
+        return None
 
     @classmethod
     def _from_any_form(cls, line: bytes) -> JournalRecord:

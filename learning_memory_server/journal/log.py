@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -215,9 +215,8 @@ class Log:
         found = set()
         for path in self.segments() if sought else ():
             for _, line, _ in _lines(path):
-                if not sought.isdisjoint(named.findall(line)):
-                    with suppress(DamagedLineError):
-                        found.add(JournalRecord.from_line(line).id)
+                if not sought.isdisjoint(named.findall(line)) and (record := JournalRecord.find(line)):
+                    found.add(record.id)
         return found
 
     def recover(self, at: datetime) -> list[Path]:
@@ -227,11 +226,11 @@ class Log:
     def _recover(self, path: Path, at: datetime) -> Path | None:
         torn = _torn_tail(path)
         self._forget(path)
-        if torn and self._is_whole(torn + b"\n"):
+        if torn and JournalRecord.find(torn + b"\n"):
             # Only the line feed is missing: an editor removed it, or a crash came just before it.
             with journal_errors(path):
                 self._disk.append(path, b"\n")
-        elif torn and self._is_whole(torn[:-1] + b"\n"):
+        elif torn and JournalRecord.find(torn[:-1] + b"\n"):
             # Only the line feed is damaged.
             with journal_errors(path):
                 self._disk.truncate(path, path.stat().st_size - 1)
@@ -307,13 +306,6 @@ class Log:
         """Forget what this process knew of a file that it changes otherwise than by appending."""
         self._ends.pop(path, None)
         self._appended.pop(path, None)
-
-    def _is_whole(self, line: bytes) -> bool:
-        try:
-            JournalRecord.from_line(line)
-        except DamagedLineError:
-            return False
-        return True
 
 
 def _ends_a_line(path: Path) -> bool:

@@ -29,9 +29,6 @@ class Kept(Protocol):
     @property
     def project(self) -> str: ...  # noqa: D102
 
-    @property
-    def created_at(self) -> datetime: ...  # noqa: D102
-
 
 T = TypeVar("T", bound=Kept)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -129,6 +126,7 @@ class Records(Generic[T]):
         self._tombstones |= details
         for name in details:
             self._loaded().pop(name, None)
+        self._replaced()
         return forgetting
 
     def _tombstone_details(self, _thing: T | None) -> dict[str, Any]:
@@ -139,6 +137,10 @@ class Records(Generic[T]):
         """Replace what has the same ids, without writing it: its lines were rewritten, or say the same."""
         if self._by_id is not None:
             self._by_id.update((each.id, each) for each in things if each.id in self._by_id)
+        self._replaced()
+
+    def _replaced(self) -> None:
+        """Drop what a subclass has derived: things were forgotten or replaced."""
 
     def _loaded(self) -> dict[str, T]:
         if self._by_id is None:
@@ -220,9 +222,7 @@ class FailureLog(Records[Failure]):
         self.add(*seen, at=at)
         return [*seen, *super().add_new(things, at)]
 
-    def hold(self, *things: Failure) -> None:
-        """Replace what has the same ids, without writing it; see `Records.hold`."""
-        super().hold(*things)
+    def _replaced(self) -> None:
         self._projects = None
 
     def look_up(self, ids: Iterable[str], also: Mapping[str, Failure] = _NOTHING) -> Forgetting[Failure]:
@@ -231,14 +231,6 @@ class FailureLog(Records[Failure]):
         named = {known[0].error: known for known in self.errors()} if any(map(_is_error, wanted)) else {}
         names = ((each.id for each in named[name]) if name in named else (name,) for name in wanted)
         return super().look_up(chain.from_iterable(names), also)
-
-    def forget(
-        self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False, also: Mapping[str, Failure] = _NOTHING
-    ) -> Forgetting[Failure]:
-        """Forget failures, or all of an error's; see `Records.forget`."""
-        forgetting = super().forget(ids, at, unknown_too=unknown_too, also=also)
-        self._projects = None
-        return forgetting
 
     def is_forgotten(self, name: str) -> bool:
         """Return whether a failure is forgotten."""

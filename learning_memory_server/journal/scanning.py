@@ -68,7 +68,7 @@ class Scanner:
 
     def redact(self, kind: str, data: Any) -> RedactedData:
         """Return a record's data without its secrets. The program's own fields stay."""
-        redacted = redact_data(self._redactor, data, KINDS[kind].ours if kind in KINDS else ())
+        redacted = redact_data(self._redactor, data, KINDS[kind].own.split() if kind in KINDS else ())
         if kind == "memory" and redacted.kinds and redacted.data.get("text") != data.get("text"):
             redacted.data.pop("cuts", None)  # The chunks of another text
         return redacted

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from learning_memory_server.system.locations import write_all
+
 PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)  # Not inherited, and no translated line ends
 _AS_IT_IS: Final = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags for a file of somebody else: whatever has taken its place is neither followed nor waited for."""
@@ -52,7 +54,7 @@ def append(path: Path, data: bytes) -> None:
     try:
         size = os.fstat(descriptor).st_size
         try:
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             os.fsync(descriptor)
             if is_new:
                 sync_directory(path.parent)
@@ -83,7 +85,7 @@ def _written(path: Path, data: bytes, mode: int) -> Path:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o600)
     try:
         try:
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             if hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)  # The process's umask has taken bits from what was opened
             os.fsync(descriptor)
@@ -186,9 +188,3 @@ def disk_use(folder: Path) -> int:
                 continue
             total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size  # Windows has no blocks
     return total
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -140,6 +140,13 @@ def read_project_file(path: str) -> bytes | None:
         os.close(descriptor)
 
 
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write data to an open file, in as many steps as it takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
 def home() -> str | None:
     """Return this user's home according to the user database, or None if it has none."""
     if sys.platform == "win32":

@@ -12,6 +12,8 @@ from typing import Final
 from learning_memory_server.errors import InvalidSettingsError
 
 HERE: Final = "localhost"
+NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""The answers of a proxy without a server behind it."""
 
 
 def is_here(host: str) -> bool:

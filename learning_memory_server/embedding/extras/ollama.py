@@ -18,13 +18,11 @@ from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, ModelServerAwayError
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.servers import certificates, is_here, obstacle, require_plain
+from learning_memory_server.system.servers import NOT_BEHIND, certificates, is_here, obstacle, require_plain
 from learning_memory_server.system.waiting import Backoff, attempts
 
 _BATCH: Final = 32
 _BODY_MAX: Final = 64 << 20  # Bytes of the longest response. A batch of vectors of 4,096 numbers takes 3 MB
-_NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
-"""The answers of a proxy without Ollama behind it."""
 
 
 class OllamaEmbedder:
@@ -204,7 +202,7 @@ class OllamaServer:
     def _refusal(self, response: httpx2.Response, answer: object, model: str) -> EmbeddingUnavailableError:
         said = answer.get("error") if isinstance(answer, dict) else None
         if not isinstance(said, str):
-            kind = ModelServerAwayError if response.status_code in _NOT_BEHIND else EmbeddingUnavailableError
+            kind = ModelServerAwayError if response.status_code in NOT_BEHIND else EmbeddingUnavailableError
             return kind(
                 f"{self.address} answered with HTTP status {response.status_code}, and does not seem to be Ollama.",
                 hint="Correct ollama_url, or restart Ollama.",

@@ -41,7 +41,7 @@ def main(client: str = "") -> NoReturn:
         # Whatever is created is for this user alone.
         os.umask(0o077)
         if given := _given():
-            _write(_answer(given, client))
+            locations.write_all(1, _answer(given, client))
     finally:
         os._exit(0)
 
@@ -61,8 +61,6 @@ def _answer(given: bytes, client: str = "") -> bytes:
                 project = str(raw["project"]) if "project" in raw else None
                 return _ask(connection, _hello(journal, storage, project, given, client), storage)
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
-    from contextlib import suppress
-
     from learning_memory_server.system.ipc import discovery, programs, socket_security
 
     if not socket_security.has_hubs():
@@ -70,11 +68,9 @@ def _answer(given: bytes, client: str = "") -> bytes:
     place = discovery.Place(os.environ)
     if _is_silent(str(place.storage)):
         return b""
-    for path in place.sockets():
-        with suppress(OSError):
-            connection = socket_security.connect(path, timeouts.HOOK_HUB)
-            hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
-            return _ask(connection, hello, str(place.storage))
+    answer = _ask_hub(place, timeouts.HOOK_HUB, given, client, str(place.storage))
+    if answer is not None:
+        return answer
     from learning_memory_server.hub.front.link import spawn_hub
 
     spawn_hub(place, programs.to_start(place.storage)[0])
@@ -83,20 +79,28 @@ def _answer(given: bytes, client: str = "") -> bytes:
 
 def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> bytes:
     """Return what a hub says that has just been started; nothing if it is late."""
-    from contextlib import suppress
     from time import monotonic, sleep
-
-    from learning_memory_server.system.ipc import socket_security
 
     until = monotonic() + timeouts.HOOK_START
     while (left := until - monotonic()) > 0:
-        for path in place.sockets():
-            with suppress(OSError):
-                connection = socket_security.connect(path, left)
-                hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
-                return _ask(connection, hello, None)  # One that is starting is not silent
+        # One that is starting is not silent.
+        if (answer := _ask_hub(place, left, given, client, None)) is not None:
+            return answer
         sleep(_LOOK)
     return b""
+
+
+def _ask_hub(place: discovery.Place, seconds: float, given: bytes, client: str, storage: str | None) -> bytes | None:
+    """Return what the hub says, see `_ask`; None if none listens."""
+    from learning_memory_server.system.ipc import socket_security
+
+    for path in place.sockets():
+        try:
+            connection = socket_security.connect(path, seconds)
+        except OSError:
+            continue
+        return _ask(connection, _hello(str(place.journal), str(place.storage), place.project, given, client), storage)
+    return None
 
 
 def _is_silent(storage: str) -> bool:
@@ -189,12 +193,6 @@ def _ask(connection: Any, hello: bytes, storage: str | None) -> bytes:
     finally:
         connection.close()
     return answer[:-1] if answer.startswith(_FIRST) and answer.endswith(_LAST) else b""
-
-
-def _write(answer: bytes) -> None:
-    view = memoryview(answer)
-    while view:
-        view = view[os.write(1, view) :]
 
 
 if __name__ == "__main__":

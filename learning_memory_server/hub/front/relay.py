@@ -25,6 +25,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ending import run_and_exit
 from learning_memory_server.system.ipc import discovery, jsonrpc, socket_security
+from learning_memory_server.system.locations import write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,20 +109,20 @@ class Relay:
         frame = self._read(line)
         if frame.flaw and frame.is_answered:
             error = InvalidInputError(frame.flaw)
-            _write(self._client_out, jsonrpc.failure(frame.identity, frame.method, error, frame.code))
+            write_all(self._client_out, jsonrpc.failure(frame.identity, frame.method, error, frame.code))
             return
         if line is None:
             return
         answered = self._answers.answer(line, frame)
         if answered is not None:
             answer, told = answered
-            _write(self._client_out, answer)
+            write_all(self._client_out, answer)
             self._to_hub += b"".join(each for each in told if self._hub or each not in self._answers.opening)
             return
         rests = self._is_silent or (self._hub is None and time.monotonic() < self._rest_until)
         if rests and frame.is_hook:
             self._ping()
-            _write(self._client_out, jsonrpc.empty_reply(frame.identity))
+            write_all(self._client_out, jsonrpc.empty_reply(frame.identity))
             return
         is_kept = line in self._answers.opening
         if frame.is_request:
@@ -187,7 +188,7 @@ class Relay:
             if identity is not None and self._open.pop(identity, None) is None:
                 return  # The answer to a repeated handshake, or to a call that has failed already
             self._losses = 0
-        _write(self._client_out, line)
+        write_all(self._client_out, line)
 
     def _send(self, hub: socket.socket) -> None:
         try:
@@ -295,7 +296,7 @@ class Relay:
         for identity in identities:
             if identity in self._open:
                 method, _ = self._open.pop(identity)
-                _write(self._client_out, jsonrpc.failure(identity, method, error))
+                write_all(self._client_out, jsonrpc.failure(identity, method, error))
         # A line that was sent in part is completed, or the hub would take the next line for its rest.
         del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
 
@@ -307,12 +308,6 @@ def _parsed(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:

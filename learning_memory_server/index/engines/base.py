@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeAlias
@@ -81,18 +81,14 @@ class CollectionSpec:
     refuses: Callable[[Payload], str | None] = lambda _about: None  # Why a collection with this `about` is unusable
 
 
-class Rebuild(Protocol):
+@dataclass(frozen=True, slots=True)
+class Rebuild:
     """The rebuild of a collection, which answers with its present content until the end."""
 
-    @property
-    def ids(self) -> frozenset[str]:
-        """The points that an interrupted rebuild had written already."""
-
-    async def upsert(self, points: Sequence[Point]) -> None:
-        """Write points of the rebuilt collection."""
-
-    async def finish(self, ids: Collection[str]) -> None:
-        """Let the collection have exactly these points, and perhaps those that callers wrote since it began."""
+    ids: frozenset[str]  # the points that an interrupted rebuild had written already
+    upsert: Callable[[Sequence[Point]], Awaitable[None]]  # writes points of the rebuilt collection
+    # Lets the collection have exactly these points, and perhaps those that callers wrote since it began.
+    finish: Callable[[Collection[str]], Awaitable[None]]
 
 
 class VectorStore(Protocol):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -35,6 +36,7 @@ from learning_memory_server.index.engines.base import (
     Filter,
     Hit,
     Point,
+    Rebuild,
     Record,
     SparseVector,
     Vector,
@@ -104,14 +106,20 @@ class EdgeStore(VectorStore):
                 await asyncio.to_thread(read_mapped, vectors)
         return reason
 
-    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> StagedRebuild:
-        """Build another collection that takes the place of the present one; see the port."""
-        staged = replace(spec, name=f"{spec.name}{_STAGED}")
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
+        """Build another collection next to the present one, which it replaces, even across a crash; see the port."""
+        staged = f"{spec.name}{_STAGED}"
         if not resume:
-            self._shards.drop(staged.name)
-        await self.ensure(staged)
-        ids = frozenset(record.id for record in await self.scroll(staged.name))
-        return StagedRebuild(self, self._shards, staged.name, spec.name, ids)
+            self._shards.drop(staged)
+        await self.ensure(replace(spec, name=staged))
+        ids = frozenset(record.id for record in await self.scroll(staged))
+
+        async def finish(wanted: Collection[str]) -> None:
+            there = {record.id for record in await self.scroll(staged)}
+            await self.delete(staged, sorted(there.difference(wanted)))
+            self._shards.promote(staged, spec.name)
+
+        return Rebuild(ids, partial(self.upsert, staged), finish)
 
     @override
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
@@ -259,27 +267,6 @@ class EdgeStore(VectorStore):
         if shard.dimension != spec.dimension:
             return wrong_dimension(spec.name, shard.dimension, spec.dimension).message
         return spec.refuses(shard.about)
-
-
-@dataclass(frozen=True)
-class StagedRebuild:
-    """A collection that is built next to the present one and replaces it, even across a crash; see `Rebuild`."""
-
-    store: EdgeStore
-    shards: OpenShards
-    staged: str  # the collection that is built
-    target: str  # the one that it replaces
-    ids: frozenset[str]
-
-    async def upsert(self, points: Sequence[Point]) -> None:
-        """Write points; see the port."""
-        await self.store.upsert(self.staged, points)
-
-    async def finish(self, ids: Collection[str]) -> None:
-        """Replace the present collection; see the port."""
-        there = {record.id for record in await self.store.scroll(self.staged)}
-        await self.store.delete(self.staged, sorted(there.difference(ids)))
-        self.shards.promote(self.staged, self.target)
 
 
 async def _yield() -> None:

@@ -40,6 +40,7 @@ from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.ram import release_mapped
 
 _ABOUT: Final = "about.json"
+_REPLACED, _UNREAD, _GIVEN_UP = "old", "new", "given-up"  # How the names of folders beside a shard end
 _REMOVABLE: Final = (
     "The index folder must be readable and writable. If it is, and this persists, end the process that uses it and "
     "remove the folder: it is rebuilt from the journal."
@@ -85,7 +86,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         max_search_threads=1,
         wal_enabled=True,
     )
-    staged = _unread(directory)
+    staged = _beside(directory, _UNREAD)
     with engine_errors(directory.name):
         if staged.exists():
             shutil.rmtree(staged)
@@ -180,7 +181,7 @@ class OpenShards:
         directory = self._path / spec.name
         if spec.name not in self._shards:
             with engine_errors(spec.name):
-                old = _replaced(directory)
+                old = _beside(directory, _REPLACED)
                 if old.exists() and not directory.exists():
                     old.rename(directory)  # `promote` was interrupted
             if not shard_exists(directory):
@@ -193,14 +194,14 @@ class OpenShards:
         self._shut(collection)
         directory = self._path / collection
         with engine_errors(collection):
-            if _given_up(directory).exists():
+            if (given_up := _beside(directory, _GIVEN_UP)).exists():
                 _remove(directory)
             else:
-                directory.rename(_given_up(directory))
+                directory.rename(given_up)
 
     async def remove_given_up(self) -> None:
         """Remove the shards that were given up, once their successors would survive a power loss."""
-        if given_up := list(self._path.glob(_given_up(Path("*")).name)):
+        if given_up := list(self._path.glob(_beside(Path("*"), _GIVEN_UP).name)):
             await self.flush()
         for directory in given_up:
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
@@ -219,11 +220,12 @@ class OpenShards:
         self._shut(target)
         directory = self._path / target
         with engine_errors(target):
-            shutil.rmtree(_replaced(directory), ignore_errors=True)
+            replaced = _beside(directory, _REPLACED)
+            shutil.rmtree(replaced, ignore_errors=True)
             if directory.exists():
-                directory.rename(_replaced(directory))
+                directory.rename(replaced)
             (self._path / source).rename(directory)
-            shutil.rmtree(_replaced(directory), ignore_errors=True)
+            shutil.rmtree(replaced, ignore_errors=True)
 
     def require_files(self, collection: str) -> None:
         """Raise an error if the shard does not exist on disk."""
@@ -282,24 +284,17 @@ class OpenShards:
             raise StorageUnavailableError("The store is closed.")
 
 
-def _replaced(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.old")
-
-
-def _unread(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.new")
+def _beside(directory: Path, end: str) -> Path:
+    return directory.with_name(f".{directory.name}.{end}")
 
 
 def _remove(directory: Path) -> None:
     """Remove a shard, if there is one. Remains after a crash are never read."""
-    shutil.rmtree(_unread(directory), ignore_errors=True)
+    unread = _beside(directory, _UNREAD)
+    shutil.rmtree(unread, ignore_errors=True)
     if directory.exists():
-        directory.rename(_unread(directory))
-    shutil.rmtree(_unread(directory), ignore_errors=True)
-
-
-def _given_up(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.given-up")
+        directory.rename(unread)
+    shutil.rmtree(unread, ignore_errors=True)
 
 
 _PREFIX: Final = "keys"

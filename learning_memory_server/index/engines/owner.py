@@ -4,18 +4,27 @@ The owner is a random id in the storage folder, not in the journal: two stores w
 its original, would remove each other's points.
 """
 
-import json
 import os
 import platform
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.system import files
 
 _RANDOM_NODE: Final = 1 << 40  # The bit that says of `uuid.getnode()` that it was drawn at random
+
+
+class OwnerFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The content of an owner's file."""
+
+    owner: uuid.UUID
+    place: dict[str, str]  # the machine and the folder that it was made in
+    rebuilds: dict[str, str] = {}  # the numbers of unfinished rebuilds, by collection
 
 
 class Owner:
@@ -26,12 +35,11 @@ class Owner:
         is_settled: Whether the file was made on this machine and in this folder; nothing may be removed in a copy.
     """
 
-    def __init__(self, path: Path, kept: dict[str, Any]) -> None:
-        self.id = uuid.UUID(kept["owner"])
-        self.is_settled: bool = kept["place"] == _place(path)
+    def __init__(self, path: Path, kept: OwnerFile) -> None:
+        self.id = kept.owner
+        self.is_settled = kept.place == _place(path)
+        self.kept = kept
         self._path = path
-        self._kept = kept
-        self._rebuilds = _texts(kept.get("rebuilds", {}))
 
     @property
     def name(self) -> str:
@@ -49,34 +57,30 @@ class Owner:
 
     def rebuild_of(self, collection: str) -> str | None:
         """Return the number of the collection's unfinished rebuild, if there is one."""
-        return self._rebuilds.get(collection)
+        return self.kept.rebuilds.get(collection)
 
     def begin_rebuild(self, collection: str) -> str:
         """Return a new number for a rebuild of the collection, kept until it ends."""
         number = uuid.uuid4().hex[:12]
-        self._rebuilds[collection] = number
-        self._write()
+        self.kept.rebuilds[collection] = number
+        _write(self._path, self.kept)
         return number
 
     def end_rebuild(self, collection: str) -> None:
         """Forget the number of the collection's rebuild."""
-        self._rebuilds.pop(collection, None)
-        self._write()
-
-    def _write(self) -> None:
-        _write(self._path, {**self._kept, "rebuilds": self._rebuilds})
+        self.kept.rebuilds.pop(collection, None)
+        _write(self._path, self.kept)
 
 
 def open_owner(path: Path) -> Owner:
     """Return the owner in a file, a new one if there is no file. Refuse a file that is damaged or cannot be read."""
     try:
-        kept = json.loads(path.read_bytes())
-        return Owner(path, kept)
+        return Owner(path, msgspec.json.decode(path.read_bytes(), type=OwnerFile))
     except FileNotFoundError:
         return new_owner(path)
     except OSError as error:
         raise StorageUnavailableError(f"The file {path} cannot be read ({error.strerror}).") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise StorageUnavailableError(
             f"The file {path} is damaged: it says which points on the Qdrant server are yours.",
             hint="Restore it from a copy of the storage folder. Without one, `learning-memory-server doctor --fix` "
@@ -93,22 +97,15 @@ def find_owner(path: Path) -> str | None:
 
 def new_owner(path: Path) -> Owner:
     """Write a new owner to the file and return it."""
-    return _made(path, {"owner": str(uuid.uuid4()), "place": _place(path)})
+    return _made(path, OwnerFile(uuid.uuid4(), _place(path)))
 
 
 def settle_owner(path: Path) -> Owner:
     """Keep the owner of a storage folder that was moved here, and return it."""
-    open_owner(path)
-    return _made(path, {**json.loads(path.read_bytes()), "place": _place(path)})
+    return _made(path, msgspec.structs.replace(open_owner(path).kept, place=_place(path)))
 
 
-def _texts(given: dict[str, Any]) -> dict[str, str]:
-    if not all(isinstance(each, str) for each in given.values()):
-        raise TypeError
-    return dict(given)
-
-
-def _made(path: Path, kept: dict[str, Any]) -> Owner:
+def _made(path: Path, kept: OwnerFile) -> Owner:
     _write(path, kept)
     return Owner(path, kept)
 
@@ -129,8 +126,8 @@ def machine_id() -> str:
     return platform.node() if node & _RANDOM_NODE else f"{node:012x}"
 
 
-def _write(path: Path, kept: dict[str, Any]) -> None:
+def _write(path: Path, kept: OwnerFile) -> None:
     try:
-        files.replace(path, json.dumps(kept, indent=1).encode() + os.linesep.encode())
+        files.replace(path, msgspec.json.format(msgspec.json.encode(kept), indent=1) + os.linesep.encode())
     except OSError as error:
         raise StorageUnavailableError(f"The file {path} cannot be written ({error.strerror}).") from error

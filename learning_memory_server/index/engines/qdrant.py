@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -17,6 +17,7 @@ from learning_memory_server.index.engines.base import (
     Filter,
     Hit,
     Point,
+    Rebuild,
     Record,
     SparseVector,
     Vector,
@@ -26,7 +27,14 @@ from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
-from learning_memory_server.index.engines.vectors import REBUILD, VECTOR, best_hits, checked_matrix, checked_terms
+from learning_memory_server.index.engines.vectors import (
+    REBUILD,
+    TERMS,
+    VECTOR,
+    best_hits,
+    checked_matrix,
+    checked_terms,
+)
 from learning_memory_server.system import timeouts
 
 _THROUGH_GRAPH: Final = {"quantization": {"rescore": True, "oversampling": 2.0}}
@@ -97,21 +105,29 @@ class QdrantStore(VectorStore):
             self._use(place)
         return place is not None
 
-    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> RebuildInPlace:
-        """Rewrite the points in place, under a number; see the port."""
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
+        """Rewrite the points in place, under a number with which this can be resumed; see the port."""
         place = self._place(spec.name)
         number = self._owner.rebuild_of(place.name) if resume else None
-        ids = await self._points.payloads(place, rebuild=number) if number else ()
-        self._written[spec.name] = set()
-        return RebuildInPlace(self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids))
+        ids = [each.id async for each in self._points.read(place, rebuild=number)] if number else ()
+        written = self._written[spec.name] = set[str]()
+
+        async def finish(wanted: Collection[str]) -> None:
+            there = await self._read_all(place)
+            await self.delete(spec.name, sorted(set(there).difference(wanted, written)))
+            del self._written[spec.name]
+            self._owner.end_rebuild(place.name)
+
+        rebuild = number or self._owner.begin_rebuild(place.name)
+        return Rebuild(frozenset(ids), partial(self._write, spec.name, rebuild=rebuild), finish)
 
     @override
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         if collection in self._written:
             self._written[collection].update(point.id for point in points)
-        await self.write(collection, points, None)
+        await self._write(collection, points)
 
-    async def write(self, collection: str, points: Sequence[Point], rebuild: str | None) -> None:
+    async def _write(self, collection: str, points: Sequence[Point], rebuild: str | None = None) -> None:
         """Insert or replace the points, under the number of a rebuild if one writes them."""
         place = self._place(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], place.dimension)
@@ -128,9 +144,9 @@ class QdrantStore(VectorStore):
 
     @override
     async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
-        vectors = [VECTOR] if with_vectors else []
-        read = self._points.retrieve(self._place(collection), ids, with_vectors=vectors)
-        found = {record.id: record async for record in read}
+        vectors = VECTOR if with_vectors else ""
+        read = self._points.read(self._place(collection), ids=ids, vectors=vectors, fields=True)
+        found = {each.id: each.record async for each in read}
         return [found[point_id] for point_id in ids if point_id in found]
 
     @override
@@ -139,7 +155,12 @@ class QdrantStore(VectorStore):
     ) -> list[Record]:
         place = self._place(collection)
         if with_vectors:
-            return sorted(await self._points.vectors(place, fields, most), key=lambda each: each.id)
+            found: list[Record] = []
+            async for each in self._points.read(place, vectors=VECTOR, fields=fields):
+                if len(found) == most:
+                    break
+                found.append(each.record)
+            return sorted(found, key=lambda each: each.id)
         read = await self._read_all(place, fields)
         return [Record(point_id, read[point_id]) for point_id in sorted(read)[:most]]
 
@@ -160,7 +181,7 @@ class QdrantStore(VectorStore):
         former: dict[Place, set[str]] = {}
         for other in await self.catalog.others(place):
             try:
-                former[other] = set(await self._points.payloads(other))
+                former[other] = {each.id async for each in self._points.read(other)}
             except StorageUnavailableError as error:
                 # Another owner may be creating it, or the key may not see it.
                 log.info("collection.not_read", reason=error.message)
@@ -183,8 +204,8 @@ class QdrantStore(VectorStore):
         removed, refused = 0, dict[str, StorageUnavailableError]()
         for place in await self.catalog.all_places(collections):
             try:
-                ids = await self._points.payloads(place)
-                await self._points.delete(place, sorted(ids))
+                ids = sorted([each.id async for each in self._points.read(place)])
+                await self._points.delete(place, ids)
             except NoAnswerError:
                 raise
             except StorageUnavailableError as error:
@@ -233,14 +254,6 @@ class QdrantStore(VectorStore):
     async def close(self) -> None:
         await self.requests.close()
 
-    async def finish_rebuild(self, collection: str, ids: Collection[str]) -> None:
-        """Remove what a rebuild has not written and no caller either since it began, and end the rebuild."""
-        place = self._place(collection)
-        there = await self._read_all(place)
-        await self.delete(collection, sorted(set(there).difference(ids, self._written[collection])))
-        del self._written[collection]
-        self._owner.end_rebuild(place.name)
-
     def _use(self, place: Place) -> None:
         if self._places.get(place.label) != place:
             # What is known is of another collection.
@@ -267,32 +280,13 @@ class QdrantStore(VectorStore):
             known = self._terms.setdefault(place.label, OwnTerms())
             with known.reading():
                 if place.label in self._read:
-                    there = await self._points.payloads(place, fields)
-                    unknown = known.end_reading(there.keys())
-                    read = await self._points.terms(place, sorted(unknown)) if unknown else {}
+                    read = [each async for each in self._points.read(place, fields=fields)]
+                    unknown = sorted(known.end_reading({each.id for each in read}))
+                    new = [each async for each in self._points.read(place, ids=unknown, vectors=TERMS)]
                 else:
-                    read = await self._points.terms(place, fields=fields)
-                    there = {point_id: payload for point_id, (_, payload) in read.items()}
-                    known.end_reading(there.keys())
-                for point_id, (indices, _) in read.items():
-                    known.learn(point_id, indices)
+                    new = read = [each async for each in self._points.read(place, vectors=TERMS, fields=fields)]
+                    known.end_reading({each.id for each in read})
+                for each in new:
+                    known.learn(each.id, each.terms)
             self._read.add(place.label)
-            return there
-
-
-@dataclass(frozen=True)
-class RebuildInPlace:
-    """A rebuild whose points immediately replace those of the same id; see `Rebuild` in the port."""
-
-    store: QdrantStore
-    collection: str
-    number: str  # the number under which this rebuild writes, so that it can be resumed
-    ids: frozenset[str]
-
-    async def upsert(self, points: Sequence[Point]) -> None:
-        """Write points; see the port."""
-        await self.store.write(self.collection, points, self.number)
-
-    async def finish(self, ids: Collection[str]) -> None:
-        """Remove the owner's points that belong to nothing; see the port."""
-        await self.store.finish_rebuild(self.collection, ids)
+            return {each.id: each.payload or {} for each in read}

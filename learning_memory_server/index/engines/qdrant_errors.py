@@ -23,15 +23,13 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.server_log import DEFAULT_PORT
 from learning_memory_server.index.engines.vectors import REBUILD, wrong_dimension
-from learning_memory_server.system.servers import obstacle
+from learning_memory_server.system.servers import NOT_BEHIND, obstacle
 
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."
 _WITHOUT_PORT: Final = (
     f"A URL without a port means port {DEFAULT_PORT}; a proxy is usually at 443: https://qdrant.example.org:443."
 )
 _KEY: Final = "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
-_NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
-"""The answers of a proxy without a server behind it."""
 _ABOUT_THE_REQUEST: Final = range(400, 500)  # These say nothing about other requests of the kind
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
@@ -83,7 +81,7 @@ def refusal(collection: str, address: str, kind: Kind, response: httpx2.Response
         )
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return _forbidden(collection, address, kind, response.content.decode(errors="replace"))
-    if status in _NOT_BEHIND:
+    if status in NOT_BEHIND:
         return NoAnswerError(f"Qdrant at {address} cannot be reached: status {status}.", hint=_LOOK)
     message = f"Qdrant at {address} answered with status {status}."
     if status in _ABOUT_THE_REQUEST and status != HTTPStatus.TOO_MANY_REQUESTS:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from msgspec import Struct
 
 from learning_memory_server.errors import StorageUnavailableError
@@ -20,7 +21,7 @@ from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Place
 from learning_memory_server.index.engines.qdrant_errors import Kind
 from learning_memory_server.index.engines.qdrant_requests import Answer, Call, Requests, Updated, writing_nothing
-from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
+from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
 WRITE_BATCH: Final = 100  # Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB
 _READ_BATCH: Final = 500
@@ -34,15 +35,29 @@ class _Terms(Struct):
     indices: list[int]
 
 
-class _Point(Struct):
+class OwnPoint(Struct):
+    """A point that was read, as far as it was asked for."""
+
     id: str
     score: float = 0.0
     payload: dict[str, Any] | None = None
     vector: dict[str, list[float] | _Terms] | None = None
 
+    @property
+    def record(self) -> Record:
+        """The point as the port has it."""
+        vector = np.array(self.vector[VECTOR], dtype=np.float32) if self.vector else None
+        return Record(self.id, self.payload or {}, vector)
+
+    @property
+    def terms(self) -> list[int]:
+        """Its terms."""
+        sparse = (self.vector or {}).get(TERMS)
+        return sparse.indices if isinstance(sparse, _Terms) else []
+
 
 class _Points(Struct):
-    points: list[_Point]
+    points: list[OwnPoint]
     next_page_offset: str | None = None
 
 
@@ -94,45 +109,37 @@ class OwnPoints:
         call = Call(Kind.WRITE, method, place.name, f"{path}?wait=true", Answer[Updated], {"points": points})
         await self.requests.ask(call, writing_nothing(place.name))
 
-    async def retrieve(
-        self, place: Place, ids: Sequence[str], *, with_vectors: Sequence[str] = ()
-    ) -> AsyncIterator[Record]:
-        """Yield those points that exist among `ids`, in any order."""
-        size = _VECTORS_BATCH if with_vectors else _READ_BATCH
-        for start in range(0, len(ids), size):
-            wanted = ids[start : start + size]
-            async for read in self._pages(place, self._mine(ids=wanted), size, with_vectors, fields=True):
-                yield self._record(read)
+    async def read(
+        self,
+        place: Place,
+        *,
+        ids: Sequence[str] | None = None,
+        vectors: str = "",
+        fields: Sequence[str] | bool = (),
+        rebuild: str | None = None,
+    ) -> AsyncIterator[OwnPoint]:
+        """Yield points in any order: all, those that exist among `ids`, or those that one rebuild has written.
 
-    async def payloads(
-        self, place: Place, fields: Sequence[str] = (), *, rebuild: str | None = None
-    ) -> dict[str, dict[str, Any]]:
-        """Return fields of all points, or of one rebuild's points, by id."""
+        `vectors` is `VECTOR`, `TERMS`, or empty for neither. Payloads have only the `fields`; true for all fields.
+        """
+        size = _VECTORS_BATCH if vectors == VECTOR else _IDS_BATCH if ids is None and not vectors else _READ_BATCH
         where = Filter(((REBUILD, rebuild),)) if rebuild else None
-        pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
-        return {self.owner.inside(each.id): _shown(each.payload) async for each in pages}
-
-    async def vectors(self, place: Place, fields: Sequence[str] = (), most: int | None = None) -> list[Record]:
-        """Return all points, or so many, with their vectors, and fields of their payloads."""
-        found: list[Record] = []
-        async for each in self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR], fields):
-            if len(found) == most:
-                break
-            found.append(self._record(each))
-        return found
-
-    async def terms(
-        self, place: Place, ids: Sequence[str] | None = None, fields: Sequence[str] = ()
-    ) -> dict[str, tuple[list[int], dict[str, Any]]]:
-        """Return the terms of all points, or of some, and fields of their payloads, by id."""
-        found: dict[str, tuple[list[int], dict[str, Any]]] = {}
-        for start in range(0, 1 if ids is None else len(ids), _READ_BATCH):
-            where = self._mine(ids=ids if ids is None else ids[start : start + _READ_BATCH])
-            async for each in self._pages(place, where, _READ_BATCH, [TERMS], fields):
-                sparse = (each.vector or {}).get(TERMS)
-                indices = sparse.indices if isinstance(sparse, _Terms) else []
-                found[self.owner.inside(each.id)] = indices, _shown(each.payload)
-        return found
+        for start in range(0, 1 if ids is None else len(ids), size):
+            body = {
+                "filter": self._mine(where, None if ids is None else ids[start : start + size]),
+                "limit": size,
+                "with_payload": fields or False,
+                "with_vector": [vectors] if vectors else False,
+            }
+            call = Call(Kind.READ, "POST", place.name, "/points/scroll", Answer[_Points], body)
+            while True:
+                read = (await self.requests.ask(call)).result
+                for point in read.points:
+                    point.id, point.payload = self.owner.inside(point.id), _shown(point.payload)
+                    yield point
+                if read.next_page_offset is None:
+                    break
+                body["offset"] = read.next_page_offset
 
     async def count(self, place: Place, where: Filter | None = None) -> int:
         """Return the exact number of points, or of matching ones."""
@@ -171,22 +178,6 @@ class OwnPoints:
         if where is not None and OWNER in {name for name, _ in (*where.matches, *where.without)}:
             raise StorageUnavailableError(f"No filter may name the field `{OWNER}`.")
         return qdrant_filter(demanded, where, None if ids is None else self._outside(ids))
-
-    async def _pages(
-        self, place: Place, where: dict[str, Any], size: int, with_vectors: Sequence[str], fields: Sequence[str] | bool
-    ) -> AsyncIterator[_Point]:
-        """Yield all points that match, read `size` at a time, with fields of their payloads; true for all fields."""
-        body = {"filter": where, "limit": size, "with_payload": fields or False, "with_vector": with_vectors or False}
-        while True:
-            read = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/scroll", Answer[_Points], body))
-            for point in read.result.points:
-                yield point
-            if read.result.next_page_offset is None:
-                return
-            body["offset"] = read.result.next_page_offset
-
-    def _record(self, read: _Point) -> Record:
-        return Record(self.owner.inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
 
     def _outside(self, ids: Collection[str]) -> list[str]:
         try:

@@ -33,9 +33,9 @@ def clean_url(url: str) -> str:
     return f"{parts.scheme}://{shown}:{parts.port or DEFAULT_PORT}{parts.path.rstrip('/')}"
 
 
-def places_of(setting: str) -> frozenset[str]:
+def places_of(*settings: str) -> frozenset[str]:
     """Return what tells servers apart: host, port and prefix of each URL. This machine has one name."""
-    return frozenset(map(_place, urls_of(setting)))
+    return frozenset(_place(url) for setting in settings for url in urls_of(setting))
 
 
 def _place(url: str) -> str:
@@ -93,7 +93,7 @@ class ServerLog:
     def elsewhere(self, url: str | None, owner: str | None = None) -> list[KnownServer]:
         """Return those known servers that are not the one at `url`, under whatever addresses it is known."""
         here, rest = self._here(url), self.known(owner)
-        return [each for each in rest if not _places(each) & here]
+        return [each for each in rest if not places_of(*each.urls) & here]
 
     def is_same(self, url: str, other: str | None) -> bool:
         """Return whether two settings mean the same server, as far as their addresses and the journal tell."""
@@ -103,8 +103,8 @@ class ServerLog:
         """Return the places of a server, also under other addresses of the same cluster."""
         here = places_of(url or "")
         rest = self._all()
-        while joined := [each for each in rest if _places(each) & here]:
-            here = here.union(*map(_places, joined))
+        while joined := [each for each in rest if places_of(*each.urls) & here]:
+            here = here.union(*(places_of(*each.urls) for each in joined))
             rest = [each for each in rest if each not in joined]
         return here
 
@@ -116,7 +116,3 @@ class ServerLog:
         known = self._all()
         new = [each for each in servers if each not in known]
         self.log.append([JournalRecord.of(SERVER, each, at) for each in new])
-
-
-def _places(server: KnownServer) -> frozenset[str]:
-    return places_of(",".join(server.urls))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -56,11 +56,6 @@ def checked_terms(collection: str, terms: SparseVector | None, form: Callable[[l
     if not all(0 < value < math.inf for value in values):
         raise StorageUnavailableError(f"The weight of a term for collection `{collection}` is not above 0.")
     return form(indices, values) if indices else None
-
-
-def read_vector(vectors: object, name: str) -> Vectors | None:
-    """Return the named vector in an engine's answer as an array; None if the answer has no vectors."""
-    return np.array(cast("dict[str, list[float]]", vectors)[name], dtype=np.float32) if vectors else None
 
 
 _MORE: Final = 8  # The factor of the next request: all hits at a time took 600 ms among 100,000 points

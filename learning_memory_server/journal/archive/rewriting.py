@@ -7,7 +7,7 @@ from typing import Final
 from learning_memory_server.journal.archive.contents import Key, is_forgotten
 from learning_memory_server.journal.archive.reading import DAMAGED, JOURNAL, OPEN, Archive, Manifest, open_archive
 from learning_memory_server.journal.archive.writing import Snapshot, names_any, write_archive
-from learning_memory_server.journal.codec import GHAP, DamagedLineError, JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 
@@ -58,7 +58,7 @@ def _changed(archive: Archive, change: Change) -> Snapshot:
                 kept.forgotten += 1
             elif is_open and name.startswith(JOURNAL):
                 kept.add_open(name, text)
-            elif record := None if is_open else _record(text):
+            elif record := None if is_open else JournalRecord.find(text):
                 kept.add_record(name, text, record)
             else:
                 kept.piece(name).add(text)
@@ -67,7 +67,7 @@ def _changed(archive: Archive, change: Change) -> Snapshot:
 
 def _without(forgotten: set[Key]) -> Change:
     def change(name: str, number: int, text: bytes) -> bytes | None:
-        record = _record(text) if number else None
+        record = JournalRecord.find(text) if number else None
         if record:
             is_gone = not record.is_tombstone and is_forgotten(record, forgotten)
         elif not number and (GHAP.kind, PurePosixPath(name).stem) in forgotten:
@@ -87,13 +87,6 @@ def _redacted(scanner: Scanner, findings: dict[Finding, None]) -> Change:
         return scanned.text
 
     return change
-
-
-def _record(line: bytes) -> JournalRecord | None:
-    try:
-        return JournalRecord.from_line(line)
-    except DamagedLineError:
-        return None
 
 
 def _replace(path: Path, kept: Snapshot, manifest: Manifest, fresh: Snapshot | None, key: bytes) -> None:

@@ -19,7 +19,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.memory_chunks import point_ids
-from learning_memory_server.journal.codec import GHAP, KINDS, MEMORY, VALUE, DamagedLineError, JournalRecord, with_data
+from learning_memory_server.journal.codec import GHAP, KINDS, MEMORY, VALUE, JournalRecord, with_data
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal
@@ -150,7 +150,7 @@ def _scanned(services: Services, scanner: Scanner, wanted: set[tuple[str, str]])
 
 
 def _chunked(line: bytes, chunk: Callable[[str], Chunking]) -> bytes:
-    record = _record(line)
+    record = JournalRecord.find(line)
     if record is None or record.kind != MEMORY.kind or record.is_tombstone or "cuts" in record.data:
         return line
     memory = record.decoded(MEMORY.decode)
@@ -160,7 +160,9 @@ def _chunked(line: bytes, chunk: Callable[[str], Chunking]) -> bytes:
 def _rewrite(services: Services, lines: Lines) -> int:
     """Rewrite the journal and the services' state, without awaiting; return the number of lines and files."""
     # A later line about the same record supersedes an earlier one.
-    said = [record for record in (_record(after) for _, after in lines) if record and not record.is_tombstone]
+    said = [
+        record for record in (JournalRecord.find(after) for _, after in lines) if record and not record.is_tombstone
+    ]
     now = {(record.kind, record.id): record for record in said}
     names = services.journal.names
     things = {
@@ -216,11 +218,3 @@ async def _renew(services: Services, report: Report, notices: list[str]) -> bool
 
 def _postponed(error: LearningMemoryError) -> str:
     return f"{error.sentence} The index is brought up to date as soon as that is possible."
-
-
-def _record(line: bytes) -> JournalRecord | None:
-    """Return the record in a line; None if it has none, or is an open entry's file."""
-    try:
-        return JournalRecord.from_line(line)
-    except DamagedLineError:
-        return None

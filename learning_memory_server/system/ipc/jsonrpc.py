@@ -147,7 +147,7 @@ def _checked(message: dict[str, Any]) -> Frame:
         flaw = '`jsonrpc` must be "2.0".'
     elif "id" in message and identity is None:
         flaw = "`id` must be a string or an integer."
-    elif isinstance(identity, str) and not _is_unicode(identity):
+    elif isinstance(identity, str) and not is_unicode(identity):
         flaw = "`id` contains half a surrogate pair, such as a truncated emoji."
     elif parameters is not None and not isinstance(parameters, dict):
         flaw = "`params` must be an object."
@@ -167,7 +167,8 @@ def _identity(value: object) -> str | int | None:
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Return whether a text contains no half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
