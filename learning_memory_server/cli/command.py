@@ -18,7 +18,6 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.index.engines.server_log import urls_of
-from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.advice.validity import Validity
@@ -183,7 +182,7 @@ class Stored(Kept):
 
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
-        super().__init__(settings, journal, utc_now, Records(journal.memories, MEMORY))
+        super().__init__(settings, journal, utc_now, Records(journal.memories))
         self.validity = Validity(self.advice_log, self.collector)
         self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice_log.effects)
         self.review = Review(self.answers, self.failure_log, self.collector, self.shared, [self.preference_log.waiting])

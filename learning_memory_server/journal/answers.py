@@ -1,16 +1,11 @@
 """A person's answers to the question whether agents may get something unsolicited. They stay on this machine."""
 
-from learning_memory_server.journal.codec import ANSWER
-from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.answer import Answer, Said
 
 
 class Answers(Records[Answer]):
     """The answers in the journal."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(log, ANSWER)
 
     def said(self, name: str) -> Said | None:
         """Return what a person has said last of something, None if nothing, or if that was taken back."""

@@ -32,12 +32,10 @@ class Journal:
 
     def __init__(self, path: Path, *, disk: Disk = files) -> None:
         self.path = path
-        said = Log(path / PROJECT.file, disk=disk)
-        self.names = Names(said, PROJECT)
-        kinds = KINDS.values()
-        self.logs = {
-            each.file: Log(path / each.file, monthly=each.is_monthly, disk=disk, names=self.names) for each in kinds
-        } | {PROJECT.file: said}
+        said = Log(path, PROJECT, disk=disk)
+        self.names = Names(said)
+        logs = {each.file: Log(path, each, disk=disk, names=self.names) for each in KINDS.values()}
+        self.logs = logs | {PROJECT.file: said}
         self.entries, self.values, self.verdicts, self.advice, self.trials, *others = self.logs.values()
         self.failures, self.memories, self.clusters, self.servers, _said, self.answers = others
         self._open = path / "open"
@@ -175,7 +173,7 @@ class Journal:
         for folder in (self.path, *self.folders):
             for path in matching(folder, f"*.json*{files.TEMPORARY}"):
                 self._remove(path)
-        for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self.open_files()]):
+        for ghap_id in self.entries.mentioned([path.stem for path in self.open_files()]):
             self.close_entry(ghap_id)
 
     def size(self) -> int:

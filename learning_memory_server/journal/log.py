@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, RecordKind
 from learning_memory_server.system import files
 
 if TYPE_CHECKING:
@@ -126,16 +126,16 @@ SET_ASIDE: Final = ".corrupt-"  # In the name of a file of set-aside bytes, the 
 
 
 class Log:
-    """Records in `{path}.jsonl`, or in `{path}/YYYY-MM.jsonl` by the month they were written in.
+    """Records of one kind in `{kind.file}.jsonl`, or in `{kind.file}/YYYY-MM.jsonl` by the month they were written in.
 
     Reading never changes a file. Only the process that has locked the journal may append or `recover`. Raises
     `JournalUnavailableError` if a file or folder cannot be used, or has another format; then nothing is changed.
     """
 
-    def __init__(self, path: Path, *, monthly: bool = False, disk: Disk = files, names: Names | None = None) -> None:
+    def __init__(self, folder: Path, kind: RecordKind[Any], *, disk: Disk = files, names: Names | None = None) -> None:
+        self.kind = kind
         self.names = names
-        self._path = path
-        self._monthly = monthly
+        self._path = folder / kind.file
         self._disk = disk
         self.known_damage: int | None = None  # Unreadable lines when it was last read; None if it never was
         self._ends: dict[Path, int] = {}  # Acknowledged bytes of each file, as read or written by this process
@@ -149,8 +149,8 @@ class Log:
             if names := self.names:
                 records = [replace(record, data=names.as_written(record.data)) for record in records]
             lines = b"".join(record.to_line() for record in records)
-            name = f"{records[0].at:%Y-%m}" if self._monthly else self._path.name
-            path = (self._path if self._monthly else self._path.parent) / f"{name}.jsonl"
+            name = f"{records[0].at:%Y-%m}" if self.kind.is_monthly else self._path.name
+            path = (self._path if self.kind.is_monthly else self._path.parent) / f"{name}.jsonl"
             with journal_errors(path):
                 end = self._end_for_append(path, records[0].at)
                 try:
@@ -208,10 +208,10 @@ class Log:
             yield line.record if data is line.record.data else replace(line.record, data=data)
         self.known_damage = damaged
 
-    def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
+    def mentioned(self, ids: Iterable[str]) -> set[str]:
         """Return the ids that a readable line is about, by a text search in the fixed form of lines."""
         sought = {json.dumps(record_id).encode() for record_id in ids}
-        named = re.compile(rb'"id":("(?:[^"\\]|\\.)*"),"kind":"%s"' % kind.encode())
+        named = re.compile(rb'"id":("(?:[^"\\]|\\.)*"),"kind":"%s"' % self.kind.kind.encode())
         found = set()
         for path in self.segments() if sought else ():
             for _, line, _ in _lines(path):
@@ -280,12 +280,12 @@ class Log:
 
     def set_aside_files(self) -> list[Path]:
         """Return the files that `recover` has moved torn lines to."""
-        folder, name = (self._path, "*") if self._monthly else (self._path.parent, self._path.name)
+        folder, name = (self._path, "*") if self.kind.is_monthly else (self._path.parent, self._path.name)
         return matching(folder, f"{name}.jsonl{SET_ASIDE}*")
 
     def segments(self) -> list[Path]:
         """Return the log's files, oldest first."""
-        if self._monthly:
+        if self.kind.is_monthly:
             return matching(self._path, "*.jsonl")
         return matching(self._path.parent, f"{self._path.name}.jsonl")
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import FAILURE, JournalRecord, RecordKind
+from learning_memory_server.journal.codec import JournalRecord, RecordKind
 from learning_memory_server.journal.log import Log
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
@@ -46,9 +46,9 @@ class Forgetting(Generic[T]):
 class Records(Generic[T]):
     """The things of one kind in a `log`, read once at first use. Writes are on the disk before they are visible."""
 
-    def __init__(self, log: Log, codec: RecordKind[T]) -> None:
+    def __init__(self, log: Log) -> None:
         self.log = log
-        self._codec = codec
+        self._codec: RecordKind[T] = log.kind
         self._by_id: dict[str, T] | None = None
         self._reading = Lock()
         self._tombstones: dict[str, dict[str, Any]] = {}
@@ -188,7 +188,7 @@ class FailureLog(Records[Failure]):
     """The failures in the journal."""
 
     def __init__(self, log: Log, kept: int = limits.PROJECT_FAILURES_KEPT) -> None:
-        super().__init__(log, FAILURE)
+        super().__init__(log)
         self._kept = kept
         self._projects: _Projects | None = None
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
 
-from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
@@ -42,7 +42,7 @@ def keep(journal: Journal) -> None:
     ValueLog(journal.values).add(isolate)
     stances = {**dict.fromkeys(members, Stance.SUPPORTS), members[0]: Stance.NEITHER}
     VerdictLog(journal.verdicts).record(Caller("garden", "a1"), isolate, NOON, stances)
-    Records(journal.memories, MEMORY).add(
+    Records[Any](journal.memories).add(
         Memory(
             MEMORIES[0],
             "We chose SQLite over Postgres: one file, and no server.\n\nThe backup copies that file.",

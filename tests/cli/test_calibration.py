@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.codec import TRIAL
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.advice.log import AdviceLog
@@ -99,7 +98,7 @@ def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
 def test_what_advice_saves_is_that_of_the_journals_lines(run: Any, journal: Journal, saves: int, words: str) -> None:
     assert json.loads(run("calibration", "--json").stdout)["saving"]["interval"] is None
     assert "none was withheld at random" in run("calibration").stdout
-    log = Records(journal.trials, TRIAL)
+    log = Records[Any](journal.trials)
     for number in range(200):
         withheld = number % 2 == 0
         failed = 4 + number % 4 // 2 + (saves if withheld else 0)
@@ -122,7 +121,7 @@ def test_what_advice_saves_is_that_of_the_journals_lines(run: Any, journal: Jour
 @pytest.mark.usefixtures("journal")
 def test_what_cannot_be_said_yet_comes_with_the_sessions_that_it_takes(run: Any, journal: Journal) -> None:
     trials = [Trial(f"s{n:03}", "garden", NOON + timedelta(minutes=n), n % 2 == 0, 0.5, n % 7) for n in range(40)]
-    Records(journal.trials, TRIAL).add(*trials)
+    Records[Any](journal.trials).add(*trials)
     needed = json.loads(run("calibration", "--json").stdout)["saving"]["needed"]
     assert "it cannot be said yet that it saves failing calls" in _plain(run)
     assert f"a saving of one shows after about {needed:,} sessions" in _plain(run)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP, MEMORY, JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.values.log import ValueLog
@@ -61,7 +61,7 @@ def place(storage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     FailureLog(journal.failures).add(*log)
     ValueLog(journal.values).add(replace(value("value_20260301_120000_000001", project="garden"), text=HIDDEN))
     no = Refusal("Bash", HIDDEN, HIDDEN, NOON)
-    Records(journal.memories, MEMORY).add(
+    Records[Any](journal.memories).add(
         Memory(
             "m1", hostile("about roses"), {"title": HIDDEN, "tags": [HIDDEN], "source": HIDDEN}, NOON, "garden", NOON
         ),

@@ -69,7 +69,7 @@ def test_search_without_an_engine_is_lexical(run: Any, url: str, reason: str) ->
 
 def test_a_goal_that_fits_into_no_reply_does_not_end_a_search(run: Any, storage: Path) -> None:
     entry = numbered(1, goal="flaky " * 10_000)
-    Log(storage / "journal" / "entries", monthly=True).append([JournalRecord.of(GHAP, entry)])
+    Log(storage / "journal", GHAP).append([JournalRecord.of(GHAP, entry)])
     found = run("search", "flaky")
     assert found.exit_code == 0, found.output
     assert "1 found, mode: hybrid" in found.stdout

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.system import files
+from learning_memory_server.system import files, locations
 
 
 class PowerLossError(BaseException):
@@ -124,9 +124,10 @@ class MortalDisk:
 
     @contextmanager
     def _in_place(self) -> Iterator[None]:
-        """Let `files` use the system in place of `os`."""
+        """Let `files`, and what it writes with, use the system in place of `os`."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(files, "os", self._system)
+            for module in (files, locations):
+                patch.setattr(module, "os", self._system)
             yield
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system import files
 from tests.journal.test_log import log, record, segment
@@ -41,7 +42,7 @@ def test_a_record_is_safe_after_an_append_whose_bytes_could_not_be_removed(tmp_p
     whole = len(record(2).to_line())
     for written in (0, 1, whole // 2, whole - 1, whole):
         disk = FailingDisk(written)
-        log = Log(tmp_path / str(written) / "values", disk=disk)
+        log = Log(tmp_path / str(written), VALUE, disk=disk)
         log.append([record(1)])
 
         disk.is_broken = True
@@ -51,7 +52,7 @@ def test_a_record_is_safe_after_an_append_whose_bytes_could_not_be_removed(tmp_p
         disk.is_broken = False
         log.append([record(3)])
 
-        content = Log(tmp_path / str(written) / "values").read()
+        content = Log(tmp_path / str(written), VALUE).read()
         assert (content.records, content.damage) == ([record(1), record(3)], [])
         assert not log.changed_by_others
 
@@ -70,12 +71,12 @@ def test_nothing_is_glued_to_bytes_that_another_program_left(log: Log, segment: 
 
 @pytest.mark.parametrize("known", [0, 1])
 def test_what_an_earlier_version_of_a_file_lacks_is_written_again(tmp_path: Path, known: int) -> None:
-    Log(tmp_path / "before" / "values").append([record(number) for number in range(known)])
+    Log(tmp_path / "before", VALUE).append([record(number) for number in range(known)])
     whole = b"".join(record(number).to_line() for number in range(known, 6))
     for size in range(len(whole)):
-        log = Log(tmp_path / str(size) / "values")
+        log = Log(tmp_path / str(size), VALUE)
         log.append([record(number) for number in range(known)])
-        later = Log(tmp_path / str(size) / "values")
+        later = Log(tmp_path / str(size), VALUE)
         for number in range(known, 6):
             later.append([record(number)])
         (path,) = later.segments()
@@ -84,7 +85,7 @@ def test_what_an_earlier_version_of_a_file_lacks_is_written_again(tmp_path: Path
         later.append([record(6)])
         assert later.changed_by_others == {path}
         later.append([record(7)])
-        content = Log(tmp_path / str(size) / "values").read()
+        content = Log(tmp_path / str(size), VALUE).read()
         assert (content.records, content.damage) == ([record(number) for number in range(8)], [])
 
 
@@ -114,7 +115,7 @@ def test_a_file_that_was_put_back_after_it_was_read_is_named(log: Log, segment: 
     log.append([record(1)])
     earlier = segment.read_bytes()
     log.append([record(2)])
-    later = Log(log.segments()[0].with_suffix(""))
+    later = Log(log.segments()[0].parent, VALUE)
     later.read()
 
     segment.write_bytes(earlier)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_the_same_id_of_another_kind_is_another_thing(journal: Journal) -> None:
 
 
 def test_forgetting_nothing_writes_nothing(journal: Journal) -> None:
-    Records(journal.entries, GHAP).forget([], NOON)
+    Records[Any](journal.entries).forget([], NOON)
 
     assert not journal.path.exists()
 
@@ -116,7 +117,7 @@ def test_the_next_start_removes_incomplete_files(journal: Journal) -> None:
 
 
 def test_a_look_up_counts_each_id_once_and_separates_the_unknown(journal: Journal) -> None:
-    records = Records(journal.entries, GHAP)
+    records = Records[Any](journal.entries)
     records.forget(["gone", "back"], NOON, unknown_too=True)
 
     looked_up = records.look_up(["b", "gone", "a", "b", "never", "back"], {"a": A, "b": B, "back": C})

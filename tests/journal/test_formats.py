@@ -46,10 +46,11 @@ def test_a_journal_with_a_line_of_another_format_is_refused_whole(tmp_path: Path
 
 @pytest.mark.parametrize("version", [3, 5])
 def test_a_line_of_another_format_is_not_passed_over(tmp_path: Path, version: int) -> None:
-    (tmp_path / "log.jsonl").write_bytes(OLD.to_line() + in_format(OLD.to_line(), version))
-    log = Log(tmp_path / "log")
+    (tmp_path / "entries").mkdir()
+    (tmp_path / "entries" / "2026-03.jsonl").write_bytes(OLD.to_line() + in_format(OLD.to_line(), version))
+    log = Log(tmp_path, GHAP)
 
-    for use in (log.read, log.purge, lambda: log.mentioned("ghap", [OLD.id])):
+    for use in (log.read, log.purge, lambda: log.mentioned([OLD.id])):
         with pytest.raises(JournalUnavailableError, match=REFUSED.format(version)):
             use()
 

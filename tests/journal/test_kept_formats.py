@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import ARCHIVE_VERSION, MANIFEST, open_archive
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT, JournalRecord
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, Trial
@@ -122,14 +123,14 @@ def written(folder: Path) -> dict[str, Path]:
     kept, archive, shared = places.values()
     journal = Journal(kept)
     journal.save_open(OPEN)
-    Records(journal.entries, GHAP).add(ENTRY)
+    Records[Any](journal.entries).add(ENTRY)
     journal.entries.append([JournalRecord.tombstone(GHAP.kind, GONE, NOON)])
-    Records(journal.values, VALUE).add(VALUE_KEPT)
-    Records(journal.verdicts, VERDICT).add(VERDICT_KEPT)
-    Records(journal.advice, ADVICE).add(ADVICE_KEPT)
-    Records(journal.trials, TRIAL).add(TRIAL_KEPT)
-    Records(journal.failures, FAILURE).add(FAILURE_KEPT)
-    Records(journal.memories, MEMORY).add(MEMORY_KEPT)
+    Records[Any](journal.values).add(VALUE_KEPT)
+    Records[Any](journal.verdicts).add(VERDICT_KEPT)
+    Records[Any](journal.advice).add(ADVICE_KEPT)
+    Records[Any](journal.trials).add(TRIAL_KEPT)
+    Records[Any](journal.failures).add(FAILURE_KEPT)
+    Records[Any](journal.memories).add(MEMORY_KEPT)
     journal.clusters.append([LINEAGE])
     ServerLog(journal.servers).use(",".join(SERVER.urls), SERVER.owner, NOON)
     write_archive(archive, take_snapshot(kept), NOON)
@@ -176,15 +177,15 @@ def test_a_journal_of_each_format_is_read_to_the_same_records(tmp_path: Path, na
     assert journal.recover(NOON) == []
     assert journal.damage() == []
     assert journal.open_entries() == [OPEN]
-    entries = Records(journal.entries, GHAP)
+    entries = Records[Any](journal.entries)
     assert entries.all() == [ENTRY]
     assert entries.forgotten_ids() == {GONE}
-    assert Records(journal.values, VALUE).all() == [VALUE_KEPT]
-    assert Records(journal.verdicts, VERDICT).all() == [VERDICT_KEPT]
-    assert Records(journal.advice, ADVICE).all() == [ADVICE_KEPT]
-    assert Records(journal.trials, TRIAL).all() == [TRIAL_KEPT]
-    assert Records(journal.failures, FAILURE).all() == [FAILURE_KEPT]
-    assert Records(journal.memories, MEMORY).all() == [MEMORY_KEPT]
+    assert Records[Any](journal.values).all() == [VALUE_KEPT]
+    assert Records[Any](journal.verdicts).all() == [VERDICT_KEPT]
+    assert Records[Any](journal.advice).all() == [ADVICE_KEPT]
+    assert Records[Any](journal.trials).all() == [TRIAL_KEPT]
+    assert Records[Any](journal.failures).all() == [FAILURE_KEPT]
+    assert Records[Any](journal.memories).all() == [MEMORY_KEPT]
     assert journal.clusters.read().records == [LINEAGE]
     assert ServerLog(journal.servers).known() == [SERVER]
 

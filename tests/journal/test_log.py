@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.codec import GHAP, VALUE, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from tests.processes import python
@@ -18,7 +18,7 @@ def record(number: int, at: datetime = NOON) -> JournalRecord:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Log:
-    return Log(tmp_path / "journal" / "values")
+    return Log(tmp_path / "journal", VALUE)
 
 
 @pytest.fixture
@@ -45,8 +45,9 @@ def test_a_log_that_was_never_written_is_empty(log: Log, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("monthly", [False, True])
 def test_an_unreadable_folder_is_not_an_empty_log(tmp_path: Path, *, monthly: bool) -> None:
-    folder = tmp_path / "journal"
-    log = Log(folder if monthly else folder / "values", monthly=monthly)
+    folder = tmp_path / "journal" / "entries" if monthly else tmp_path / "journal"
+    folder.parent.mkdir(exist_ok=True)
+    log = Log(tmp_path / "journal", GHAP if monthly else VALUE)
     for points_to in (None, folder, tmp_path / "a disk that is not there"):
         folder.symlink_to(points_to) if points_to else folder.touch()
         for use in (log.read, log.segments, log.set_aside_files, lambda: log.recover(NOON)):
@@ -56,7 +57,7 @@ def test_an_unreadable_folder_is_not_an_empty_log(tmp_path: Path, *, monthly: bo
 
 
 def test_a_monthly_log_reads_its_months_in_order(tmp_path: Path) -> None:
-    log = Log(tmp_path / "entries", monthly=True)
+    log = Log(tmp_path, GHAP)
     december, january = datetime(2025, 12, 31, 23, 59, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     log.append([record(2, january)])
     log.append([record(1, december)])
@@ -187,7 +188,7 @@ def test_damage_in_the_middle_is_kept_and_reported_but_not_used(log: Log, segmen
 
 
 def test_every_segment_is_recovered(tmp_path: Path) -> None:
-    log = Log(tmp_path / "entries", monthly=True)
+    log = Log(tmp_path, GHAP)
     for month in (1, 2):
         log.append([record(month, datetime(2026, month, 1, tzinfo=UTC))])
     for path in log.segments():
@@ -226,7 +227,7 @@ def test_files_are_private(log: Log, segment: Path) -> None:
 
 
 def test_created_directories_are_private(tmp_path: Path) -> None:
-    Log(tmp_path / "data" / "journal" / "entries", monthly=True).append([record(1)])
+    Log(tmp_path / "data" / "journal", GHAP).append([record(1)])
 
     for made in (tmp_path / "data", tmp_path / "data" / "journal", tmp_path / "data" / "journal" / "entries"):
         assert stat.S_IMODE(made.stat().st_mode) == 0o700, made
@@ -249,7 +250,7 @@ def test_a_file_in_place_of_the_directory_is_a_clear_error(tmp_path: Path) -> No
     (tmp_path / "entries").write_bytes(b"mine")
 
     with pytest.raises(JournalUnavailableError):
-        Log(tmp_path / "entries", monthly=True).append([record(1)])
+        Log(tmp_path, GHAP).append([record(1)])
 
     assert (tmp_path / "entries").read_bytes() == b"mine"
 
@@ -262,9 +263,9 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system import files
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.codec import VALUE, JournalRecord
 
-log = Log(Path(sys.argv[1]))
+log = Log(Path(sys.argv[1]), VALUE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:
     log.append([JournalRecord("ghap", "x", datetime(2026, 3, 1, tzinfo=UTC), {"text": "x" * 500})])
@@ -277,7 +278,7 @@ def test_a_write_that_fails_halfway_leaves_the_file_as_it_was(log: Log, segment:
     log.append([record(1)])
     before = segment.read_bytes()
 
-    said = python(APPEND_ON_A_FULL_DISK, segment.with_suffix(""), len(before) + 100)
+    said = python(APPEND_ON_A_FULL_DISK, segment.parent, len(before) + 100)
 
     assert "The journal could not be used" in said
     assert segment.read_bytes() == before

@@ -16,7 +16,6 @@ from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import documents_of, point_id
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
@@ -51,7 +50,7 @@ class ObservationCollector:
     def __init__(self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False) -> None:
         self._journal = journal
         self._clock = clock
-        self._resolved = Records(journal.entries, GHAP)
+        self._resolved = Records[Ghap](journal.entries)
         self._loaded = False
         self._loading = Lock()
         self._open = OpenEntries(journal, is_live)

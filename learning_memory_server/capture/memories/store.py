@@ -15,7 +15,6 @@ import anyio
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import REFUSAL, Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system import timeouts
@@ -37,7 +36,7 @@ class MemoryLog(Records[Memory]):
     """The memories in the journal, and their chunks."""
 
     def __init__(self, log: Log, chunker: Callable[[], Chunker]) -> None:
-        super().__init__(log, MEMORY)
+        super().__init__(log)
         self._chunker = chunker
 
     def find_same(self, text: str, metadata: Mapping[str, Any], project: str) -> Memory | None:

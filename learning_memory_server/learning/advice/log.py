@@ -9,7 +9,6 @@ from datetime import datetime
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.codec import ADVICE, TRIAL
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.advice import Advice, Channel, Effect, Trial, advice_id
@@ -22,7 +21,7 @@ class AdviceLog(Records[Advice]):
     """The advice in the journal."""
 
     def __init__(self, log: Log) -> None:
-        super().__init__(log, ADVICE)
+        super().__init__(log)
         self._marked = 0
         self._effects: tuple[tuple[int, int], dict[str, tuple[int, int]]] | None = None
         self._shown: tuple[int, Counter[str]] | None = None
@@ -124,7 +123,7 @@ class Trials(Records[Trial]):
     def __init__(
         self, log: Log, clock: Clock, withheld: float = 0.0, chance: Callable[[], float] = random.random
     ) -> None:
-        super().__init__(log, TRIAL)
+        super().__init__(log)
         self._clock = clock
         self._withheld = withheld  # the share of sessions in which everything is withheld
         self._chance = chance  # returns a random number from 0 to 1

@@ -20,7 +20,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
-from learning_memory_server.journal.codec import VALUE, VERDICT
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
@@ -31,16 +30,12 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.engines.base import Hit, Payload
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
 
 
 class ValueLog(Records[Value]):
     """The values in the journal."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(log, VALUE)
 
     def points(self, name: str) -> Iterable[str]:
         """Return the point id of a value."""
@@ -98,9 +93,6 @@ def document_of(value: Value) -> Document:
 
 class VerdictLog(Records[Verdict]):
     """The verdicts in the journal."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(log, VERDICT)
 
     def record(self, caller: Caller, value: Value, at: datetime, stances: Mapping[str, Stance]) -> None:
         """Write verdicts on a value, all or none. Those that change nothing are left out."""

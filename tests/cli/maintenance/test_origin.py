@@ -14,7 +14,7 @@ from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.archive.contents import Contents, contents_here
 from learning_memory_server.journal.archive.reading import open_archive, store_key
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
-from learning_memory_server.journal.codec import GHAP, MEMORY, JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.answer import Answer, Said
@@ -45,7 +45,7 @@ def answered(lived: Journal) -> Answer:
     answer = Answer("cure_0123456789abcdef", "acme/shop", Said.YES, NOON, ("0123456789abcdef x.sh",))
     Answers(lived.answers).add(answer)
     told = Memory("memory-2", "no push", {}, NOON, "acme/shop", NOON, refusal=Refusal("Bash", "git push", "no", NOON))
-    Records(lived.memories, MEMORY).add(told)
+    Records[Any](lived.memories).add(told)
     return answer
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import Memory
@@ -38,7 +37,7 @@ def past(own: Path, tmp_path: Path) -> Path:
 
 
 def memories(storage: Path) -> list[Memory]:
-    return Records(Journal(storage / "journal").memories, MEMORY).all()
+    return Records[Memory](Journal(storage / "journal").memories).all()
 
 
 def waiting(run: Any) -> list[str]:

@@ -127,13 +127,13 @@ def test_it_stays_in_a_purge_a_redaction_an_archive_and_an_import(others: dict[s
         contents = read_back(path)
         assert not contents.rejections
         elsewhere = Journal(folder / "elsewhere")
-        Records(elsewhere.entries, GHAP).add(*contents.entries.values())
+        Records[Any](elsewhere.entries).add(*contents.entries.values())
         for codec, log in zip(
             CODECS[1:],
             (elsewhere.values, elsewhere.verdicts, elsewhere.advice, elsewhere.failures, elsewhere.memories),
             strict=True,
         ):
-            Records(log, codec).add(
+            Records[Any](log).add(
                 *(codec.decode(record.data) for key, record in contents.records.items() if key[0] == codec.kind)
             )
         for entry in contents.open.values():
