@@ -50,13 +50,12 @@ class Door:
         """Return whether the path still leads to this socket."""
         return self._identity() == self._bound
 
-    def bind_again(self) -> socket.socket:
-        """Return a new listener at the path. Connections that were made through the old one stay."""
+    def bind_again(self) -> None:
+        """Listen at the path again. Connections that were made through the old listener stay."""
         # After a logout the whole runtime directory is gone, and is not this program's to create.
         if self.path.parent.parent.is_dir():
             socket_security.prepare_folder(self.path.parent)
         self.listener = self._bind()
-        return self.listener
 
     def close(self) -> None:
         """Stop listening, and remove the file if it is still this socket's."""

@@ -38,14 +38,10 @@ class EntryQuery:
 
     def for_engine(self) -> Filter:
         """Return the same filter for the engine."""
-        exact = {
-            "domain": self.domain,
-            "outcome_status": self.outcome,
-            "strategy": self.strategy,
-            "project": self.project,
-        }
         return Filter(
-            matches=tuple((name, str(value)) for name, value in exact.items() if value is not None),
+            matches=_given(
+                domain=self.domain, outcome_status=self.outcome, strategy=self.strategy, project=self.project
+            ),
             times=(TimeRange("resolved_at", start=self.since),) if self.since else (),
             without=(("outcome_status", IS_SHARED),) if self.is_own else (),
         )
@@ -73,15 +69,15 @@ class MemoryFilter:
 
     def for_engine(self, without: Iterable[str] = ()) -> Filter:
         """Return the same filter for the engine, without the memories with the given ids."""
-        exact = [("source", self.source), ("project", self.project)]
         return Filter(
-            matches=(
-                *(("tags", tag) for tag in self.tags),
-                *((name, value) for name, value in exact if value is not None),
-            ),
+            matches=(*(("tags", tag) for tag in self.tags), *_given(source=self.source, project=self.project)),
             times=(TimeRange("created_at", self.start, self.end),) if self.start or self.end else (),
             without=tuple(("memory_id", memory_id) for memory_id in sorted(without)),
         )
+
+
+def _given(**values: str | None) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(value)) for name, value in values.items() if value is not None)
 
 
 @dataclass(frozen=True, slots=True)

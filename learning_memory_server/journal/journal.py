@@ -19,7 +19,7 @@ from learning_memory_server.journal.codec import (
     open_file_of,
     refuse_another,
 )
-from learning_memory_server.journal.log import Damage, Disk, Log, Purge, journal_errors, matching
+from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
@@ -79,7 +79,7 @@ class Journal:
         for log in self.logs.values():
             yield from log.raw_lines()
 
-    def damage(self) -> list[Damage]:
+    def damage(self) -> list[Line]:
         """Return every line of every log that cannot be read."""
         return [damage for log in self.logs.values() for damage in log.read().damage]
 

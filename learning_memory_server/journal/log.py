@@ -68,23 +68,15 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
-    """A line that could not be read. `torn` marks an unfinished last line: a crash during a write."""
-
-    path: Path
-    line_number: int
-    reason: str
-    torn: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
-    """A line as its file has it, with its record or the reason why it cannot be read."""
+    """A line as its file has it. `torn` marks an unfinished last line: a crash during a write."""
 
     path: Path
+    number: int  # from 1
     text: bytes
-    record: JournalRecord | None
-    damage: Damage | None = None
+    record: JournalRecord | None  # None for a damaged line
+    reason: str = ""  # why it cannot be read
+    torn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +84,7 @@ class LogContent:
     """The content of a log: its readable records, oldest first, without the `forgotten` ones by kind and id."""
 
     records: list[JournalRecord] = field(default_factory=list)
-    damage: list[Damage] = field(default_factory=list)
+    damage: list[Line] = field(default_factory=list)
     forgotten: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
@@ -100,11 +92,11 @@ class LogContent:
         """Return what the lines of a log add up to."""
         content = cls()
         for line in lines:
-            if line.damage:
-                content.damage.append(line.damage)
-            elif line.record and line.record.is_tombstone:
+            if line.record is None:
+                content.damage.append(line)
+            elif line.record.is_tombstone:
                 content.forgotten.add((line.record.kind, line.record.id))
-            elif line.record:
+            else:
                 content.records.append(line.record)
         gone = content.forgotten
         if gone:
@@ -295,11 +287,9 @@ class Log:
             for number, text, last in _lines(path):
                 size += len(text)
                 try:
-                    yield Line(path, text, JournalRecord.from_line(text))
+                    yield Line(path, number, text, JournalRecord.from_line(text))
                 except DamagedLineError as error:
-                    yield Line(
-                        path, text, None, Damage(path, number, str(error), torn=last and not text.endswith(b"\n"))
-                    )
+                    yield Line(path, number, text, None, str(error), torn=last and not text.endswith(b"\n"))
             self._ends.setdefault(path, size)
 
     def _forget(self, path: Path) -> None:

@@ -200,10 +200,6 @@ class FailureLog(Records[Failure]):
         """Return all failures of a project, error by error."""
         return [each for error in self._grouped().get(project, {}).values() for each in error.values()]
 
-    def with_command(self, project: str, command: str) -> list[Failure]:
-        """Return the failures of a project's command, whatever the error."""
-        return [each for each in self.of_project(project) if each.command == command]
-
     def errors(self) -> list[list[Failure]]:
         """Return the failures of each error, oldest first."""
         return [sorted(error.values(), key=_age) for project in self._grouped().values() for error in project.values()]

@@ -54,20 +54,20 @@ def default_settings_file(environment: Mapping[str, str], platform: str = sys.pl
 def storage_folder(raw: Mapping[str, object], environment: Mapping[str, str]) -> str:
     """Return the absolute path of the storage folder that raw settings name."""
     named = raw.get("storage_path")
-    return absolute(str(named)) if named else data_folder(environment)
+    return absolute("storage_path", named) if named else data_folder(environment)
 
 
 def journal_folder(raw: Mapping[str, object], environment: Mapping[str, str]) -> str:
     """Return the absolute path of the journal folder that raw settings name."""
     named = raw.get("journal_path")
-    return absolute(str(named)) if named else os.path.join(storage_folder(raw, environment), "journal")
+    return absolute("journal_path", named) if named else os.path.join(storage_folder(raw, environment), "journal")
 
 
-def absolute(named: str) -> str:
-    """Return a user's path, absolute. Raises `RuntimeError` for the home of a user who does not exist."""
-    path = os.path.expanduser(named)
+def absolute(setting: str, named: object) -> str:
+    """Return the path in a setting, absolute. Raises `RuntimeError` for the home of a user who does not exist."""
+    path = os.path.expanduser(str(named))
     if path.startswith("~"):
-        raise RuntimeError("Could not determine home directory.")
+        raise RuntimeError(f"{PREFIX}{setting.upper()}: Could not determine home directory.")
     return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
 
 

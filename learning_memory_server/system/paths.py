@@ -11,7 +11,7 @@ from learning_memory_server.system import locations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Final
 
 APPLICATION: Final = locations.APPLICATION
@@ -27,7 +27,7 @@ def data_directory(environment: Mapping[str, str] = os.environ, platform: str = 
 def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration folder."""
     if named := environment.get(locations.CONFIG):
-        return _absolute("config", named)
+        return _path(locations.absolute, "config", named)
     return Path(locations.default_settings_file(environment, platform))
 
 
@@ -59,18 +59,16 @@ def raw_settings(environment: Mapping[str, str] = os.environ) -> dict[str, objec
 
 def storage_path(raw: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> Path:
     """Return the absolute path of the storage folder, which everything is in by default."""
-    named = raw.get("storage_path")
-    return _absolute("storage_path", named) if named else data_directory(environment)
+    return _path(locations.storage_folder, raw, environment)
 
 
 def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> Path:
     """Return the absolute path of the journal folder."""
-    named = raw.get("journal_path")
-    return _absolute("journal_path", named) if named else storage_path(raw, environment) / "journal"
+    return _path(locations.journal_folder, raw, environment)
 
 
-def _absolute(setting: str, named: object) -> Path:
+def _path(find: Callable[..., str], *given: object) -> Path:
     try:
-        return Path(locations.absolute(str(named)))
+        return Path(find(*given))
     except RuntimeError as error:
-        raise InvalidSettingsError(f"{PREFIX}{setting.upper()}: {error}") from None
+        raise InvalidSettingsError(str(error)) from None

@@ -77,7 +77,7 @@ def test_a_write_cut_off_at_any_byte_loses_only_what_was_not_acknowledged(log: L
         segment.write_bytes(whole[:cut])
         seen = log.read()
         assert seen.records == [record(1), record(2)]
-        assert [(damage.line_number, damage.torn) for damage in seen.damage] == [(3, True)]
+        assert [(damage.number, damage.torn) for damage in seen.damage] == [(3, True)]
 
         (aside,) = log.recover(NOON + timedelta(seconds=cut))
 
@@ -129,7 +129,7 @@ def test_a_complete_last_line_that_is_no_record_is_damage(log: Log, segment: Pat
     assert log.recover(NOON) == []
     log.append([record(2)])
 
-    assert [(damage.line_number, damage.torn) for damage in log.read().damage] == [(2, False)]
+    assert [(damage.number, damage.torn) for damage in log.read().damage] == [(2, False)]
     assert log.read().records == [record(1), record(2)]
     assert segment.read_bytes().startswith(whole)
 
@@ -181,7 +181,7 @@ def test_damage_in_the_middle_is_kept_and_reported_but_not_used(log: Log, segmen
 
     assert content.records == [record(1), record(3)]
     (damage,) = content.damage
-    assert (damage.path, damage.line_number, damage.torn) == (segment, 2, False)
+    assert (damage.path, damage.number, damage.torn) == (segment, 2, False)
     assert damage.reason == "the checksum does not match"
     assert log.recover(NOON) == []
     assert segment.read_bytes() == damaged

@@ -106,7 +106,7 @@ def _check_log(
     torn = [damage for damage in content.damage if damage.torn]
     lost = [damage for damage in content.damage if not damage.torn]
     if lost:
-        where = "; ".join(f"{d.path.name} line {d.line_number}: {d.reason}" for d in lost[:_NAMED])
+        where = "; ".join(f"{d.path.name} line {d.number}: {d.reason}" for d in lost[:_NAMED])
         yield red(
             f"{out.counted(len(lost), 'line')} cannot be read ({where}). The others are used; restore the file "
             "from a backup, or delete those lines."

@@ -57,15 +57,8 @@ async def request_errors(address: str, *, names_port: bool = True) -> AsyncItera
         raise NoAnswerError(f"Qdrant at {address} cannot be reached: {why}.", hint=hint) from error
     # A client that was closed meanwhile is a RuntimeError.
     except (msgspec.MsgspecError, UnicodeDecodeError, httpx2.InvalidURL, RuntimeError) as error:
-        raise _not_understood(address) from error
-
-
-def _not_understood(address: str) -> StorageUnavailableError:
-    return RefusedError(
-        f"Qdrant at {address} did not do what it was asked, or is not a Qdrant server.",
-        hint=_LOOK,
-        is_of_collection=True,
-    )
+        message = f"Qdrant at {address} did not do what it was asked, or is not a Qdrant server."
+        raise RefusedError(message, hint=_LOOK, is_of_collection=True) from error
 
 
 def refusal(collection: str, address: str, kind: Kind, response: httpx2.Response) -> StorageUnavailableError:

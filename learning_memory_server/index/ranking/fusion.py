@@ -27,7 +27,7 @@ RERANKED_WEIGHT: Final = 0.99
 _HALF_OF_HYBRID: Final = 20.0  # The BM25 score whose `lexical_part` is half of the contrast
 _WORDS, _HALF_OF_WORDS = 10.0, 15.0  # What words count in a text's strength
 _BACKGROUND: Final = 25  # The rank whose BM25 score is the background that the best one stands out from
-_HALF_OF_LEXICAL: Final = 10.0  # The BM25 score whose `lexical_score` is 0.5, which only scales the shown score
+_HALF_OF_LEXICAL: Final = 10.0  # The BM25 score that a lexical search shows as 0.5
 
 
 def contrast(bm25: Sequence[float]) -> float:
@@ -61,11 +61,6 @@ def lexical_part(bm25: float, contrast: float) -> float:
     """Return what a BM25 score is worth next to a closeness, from 0 to 1."""
     squared = bm25 * bm25
     return contrast * squared / (squared + _HALF_OF_HYBRID * _HALF_OF_HYBRID)
-
-
-def lexical_score(bm25: float) -> float:
-    """Return how well a text matches by its terms alone, from 0 to 1."""
-    return bm25 / (bm25 + _HALF_OF_LEXICAL)
 
 
 def reranked(relevance: float, score: float) -> float:
@@ -109,7 +104,9 @@ class Explanation:
     @property
     def lexical(self) -> float:
         """The BM25 score as it enters the score, from 0 to 1."""
-        return lexical_score(self.bm25) if self.closeness is None else lexical_part(self.bm25, self.basis.contrast)
+        if self.closeness is None:
+            return self.bm25 / (self.bm25 + _HALF_OF_LEXICAL)
+        return lexical_part(self.bm25, self.basis.contrast)
 
     @property
     def relevance(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from learning_memory_server.journal.archive.contents import Contents, comparable, is_forgotten
+from learning_memory_server.journal.archive.contents import Contents, is_forgotten
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.model.entry import Ghap
 
@@ -59,7 +59,7 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
         _sort(sorts["open entry"], ghap_id, same, known=known, gone=ghap_id in gone)
     for key, record in theirs.records.items():
         found = ours.records.get(key)
-        same = found is not None and _content(found) == _content(record)
+        same = found is not None and _content(found.data) == _content(record.data)
         difference = sorts.setdefault(record.kind, Difference())
         _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
     present = {(GHAP.kind, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()
@@ -96,13 +96,13 @@ def _sort(difference: Difference, name: str, same: bool, *, known: bool, gone: b
 
 
 def _same(theirs: Ghap, ours: Ghap | None) -> bool:
-    return ours is not None and comparable(theirs) == comparable(ours)
+    return ours is not None and _content(GHAP.encode(theirs)) == _content(GHAP.encode(ours))
 
 
-def _content(record: JournalRecord) -> Mapping[str, Any]:
-    # The call that made it, the chunks of a memory, and whether it was imported, may differ.
-    besides = {"request", "requests", "cuts", "imported"}
-    return {key: part for key, part in record.data.items() if key not in besides}
+def _content(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    # The call that made it, the chunks of a memory, whose an entry was, and whether it was imported, may differ.
+    besides = {"request", "requests", "cuts", "imported", "orphaned", "agent"}
+    return {key: part for key, part in data.items() if key not in besides}
 
 
 def _by_kind(keys: set[tuple[str, str]]) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.reading import Archive
+from learning_memory_server.journal.archive.reading import JOURNAL, OPEN, Archive
 from learning_memory_server.journal.checks import check_clusters, is_id, leaves
 from learning_memory_server.journal.codec import (
     ADVICE,
@@ -134,9 +134,13 @@ class Contents:
 
 def contents_of(archive: Archive) -> Contents:
     """Read an archive, with every check that imported lines get; refuse one with thousands of unusable lines."""
-    contents = Contents()
-    for name, lines in archive.segments():
-        for number, line in enumerate(lines, start=1):
+    contents, still_open = Contents(), dict[str, bytes]()
+    for file, lines in archive.files():
+        name = file.removeprefix(JOURNAL)
+        if name.startswith(OPEN):
+            still_open[name] = b"".join(lines)
+            continue
+        for number, line in enumerate(lines if name != file else (), start=1):
             if len(contents.rejections) == _REJECTIONS_MAX:
                 raise InvalidInputError(
                     f"The archive is refused: more than {_REJECTIONS_MAX:,} of its lines are not a journal's."
@@ -148,7 +152,7 @@ def contents_of(archive: Archive) -> Contents:
                 contents.rejections.append(f"{name}:{number}: {error}")
             except InvalidInputError as error:
                 contents.rejections.append(f"{name}:{number}: {error.message}")
-    for name, text in archive.open_files():
+    for name, text in still_open.items():
         try:
             entry = parse_open(text)
             contents.open[entry.id] = entry
@@ -194,11 +198,3 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
         return any((kind, name) in forgotten for kind in (GHAP.kind, VALUE.kind) for name in shown)
     about = ((VALUE.kind, record.data.get("value_id")), (GHAP.kind, record.data.get("ghap_id")))
     return record.kind == VERDICT.kind and any(key in forgotten for key in about)
-
-
-def comparable(entry: Ghap) -> dict[str, Any]:
-    """Return the data that two copies of an entry have in common if they are the same."""
-    data = GHAP.encode(entry)
-    for part in ("requests", "orphaned", "agent", "imported"):
-        data.pop(part, None)
-    return data

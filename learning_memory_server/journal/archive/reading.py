@@ -189,27 +189,12 @@ class Archive:
         self._members = members
         self.manifest = manifest
 
-    def segments(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the name of each log file, relative to the journal folder, and its lines."""
-        # In their order in the file: going back means decompressing it again.
-        for name in self._members:
-            if name.startswith(JOURNAL) and not name.startswith(JOURNAL + OPEN):
-                yield name.removeprefix(JOURNAL), iter(self._file(name))
-
-    def open_files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and the content of each open entry's file."""
-        for name in self._members:
-            if name.startswith(JOURNAL + OPEN):
-                yield name.removeprefix(JOURNAL), self._file(name).read()
-
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name and the lines of every file but the manifest."""
-        for name in self._members:
+        # In their order in the file: going back means decompressing it again.
+        for name, member in self._members.items():
             if name != MANIFEST:
-                yield name, iter(self._file(name))
-
-    def _file(self, name: str) -> IO[bytes]:
-        return cast("IO[bytes]", self._tar.extractfile(self._members[name]))
+                yield name, iter(cast("IO[bytes]", self._tar.extractfile(member)))
 
 
 def is_archive(path: Path) -> bool:

@@ -206,14 +206,14 @@ def _lines(path: Path) -> list[Line]:
     with journal_errors(path):
         content = path.read_bytes()
     lines = []
-    for text in io.BytesIO(content):
+    for number, text in enumerate(io.BytesIO(content), start=1):
         # As in the journal itself, a last line counts if only its line feed is missing.
         whole = text if text.endswith(b"\n") else text + b"\n"
         try:
-            lines.append(Line(path, whole, JournalRecord.from_line(whole)))
+            lines.append(Line(path, number, whole, JournalRecord.from_line(whole)))
         except DamagedLineError:
             if whole is text:
-                lines.append(Line(path, text, None))
+                lines.append(Line(path, number, text, None))
     return lines
 
 

@@ -131,8 +131,8 @@ class ErrorAdvisor:
         """
         return [
             each
-            for each in self._failures.with_command(project, command)
-            if not any(other.remedy for other in self._failures.of(project, each.signature))
+            for each in self._failures.of_project(project)
+            if each.command == command and not any(other.remedy for other in self._failures.of(project, each.signature))
         ]
 
     def _in_vain(self, failure: Failure) -> str:

@@ -132,7 +132,7 @@ def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
         for number in range(8):
             acknowledged.update(json.loads(writing.stdout.readline()))
             with open_archive(Path(exported(run, tmp_path / f"{number}.tar"))) as archive:
-                lines = b"".join(line for _, segment in archive.segments() for line in segment)
+                lines = b"".join(line for _, segment in archive.files() for line in segment)
                 assert archive.manifest.damaged_lines == 0
             assert not [ghap_id for ghap_id in acknowledged if ghap_id.encode() not in lines]
         writing.stdout.read()
