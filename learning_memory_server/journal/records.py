@@ -65,6 +65,10 @@ class Records(Generic[T]):
         """Return whether there is, or was, a thing with this id."""
         return name in self._loaded() or name in self._tombstones
 
+    def knows(self, payload: Mapping[str, Any]) -> bool:
+        """Return whether a point of the index is of something that is, or was, there."""
+        return self.has_had(str(payload.get(f"{self._codec.kind}_id")))
+
     def find_by_request(self, request: str) -> T | None:
         """Return the newest thing that a call wrote, or None. Lets a call that is sent again find what it did."""
         return next((each for each in reversed(self.all()) if request in _requests_of(each)), None)

@@ -185,7 +185,7 @@ class ObservationCollector:
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of an entry that is resolved or forgotten."""
-        return self._resolved.has_had(str(payload.get("ghap_id")))
+        return self._resolved.knows(payload)
 
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""

@@ -23,7 +23,6 @@ from learning_memory_server.system.waiting import has_written
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
-    from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.memory_chunks import Chunk, Chunker, Span
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
@@ -65,10 +64,6 @@ class MemoryLog(Records[Memory]):
         """Yield the memories' documents for the index."""
         for memory in self.all():
             yield from self.documents_of(memory)
-
-    def knows(self, payload: Payload) -> bool:
-        """Return whether a point is of a memory that is in the journal, or forgotten."""
-        return self.has_had(str(payload.get("memory_id")))
 
     def points(self, name: str) -> Iterable[str]:
         """Return the point ids of a memory that is forgotten."""

@@ -26,7 +26,6 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.value import Value
-from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.recent import Recent
 
@@ -273,15 +272,12 @@ class Cited:
 class Citing:
     """Sorts what an agent names. None of it is refused."""
 
-    advice: AdviceLog
-    collector: ObservationCollector
-    values: ValueLog
+    advisor: Advisor
     memories: MemoryLog
-    shared: SharedLessons = field(default_factory=SharedLessons)
 
     def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
         """Return which of the ids count for an entry, and as what."""
-        shown = {item.id for each in self.advice.of(entry) if not each.withheld for item in each.items}
+        shown = {item.id for each in self.advisor.log.of(entry) if not each.withheld for item in each.items}
         cited = Cited()
         for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
             effect = Effect.HELPED if name in helped else Effect.MISLED
@@ -301,8 +297,8 @@ class Citing:
         return cited
 
     def _kind(self, name: str) -> Kind | None:
-        if self.collector.look_up([name]).found or self.shared.find(name):
+        if self.advisor.collector.look_up([name]).found or self.advisor.finder.shared.find(name):
             return Kind.EXPERIENCE
-        if self.values.find(name):
+        if self.advisor.values.find(name):
             return Kind.VALUE
         return Kind.MEMORY if self.memories.find(name) else None

@@ -22,8 +22,7 @@ class AdviceLog(Records[Advice]):
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
-        self._marked = 0
-        self._effects: tuple[tuple[int, int], dict[str, tuple[int, int]]] | None = None
+        self._effects: tuple[int, dict[str, tuple[int, int]]] | None = None
         self._shown: tuple[int, Counter[str]] | None = None
 
     def of(self, entry: Ghap) -> list[Advice]:
@@ -43,7 +42,7 @@ class AdviceLog(Records[Advice]):
         shown.subtract(_items(filter(None, before)))
         # What is shown says nothing of effects yet, and counting them again would take longer, the more there is.
         if any(item.effect for each in (*before, *things) if each for item in each.items):
-            self._marked += 1
+            self._effects = None
 
     def mark(self, entry: Ghap, effects: Mapping[str, Effect], at: datetime) -> None:
         """Record helped and misled, without unchanged ones. Things that are not in `effects` had none."""
@@ -62,14 +61,14 @@ class AdviceLog(Records[Advice]):
     def effects(self) -> Mapping[str, tuple[int, int]]:
         """Return for how many entries each thing misled, and for how many it helped, by its id."""
         self._loaded()
-        state = self._marked, len(self._tombstones)
-        if self._effects is None or self._effects[0] != state:
+        forgotten = len(self._tombstones)
+        if self._effects is None or self._effects[0] != forgotten:
             said = [(name, effect) for _, name, effect in self.said()]
             misled, helped = (
                 Counter(name for name, effect in said if effect is kind) for kind in (Effect.MISLED, Effect.HELPED)
             )
             names = misled.keys() | helped.keys()
-            self._effects = state, {name: (misled[name], helped[name]) for name in names}
+            self._effects = forgotten, {name: (misled[name], helped[name]) for name in names}
         return self._effects[1]
 
     def is_worn(self, name: str) -> bool:

@@ -88,9 +88,8 @@ class ChildFitting:
         """End the child."""
         if self._ending is not None:
             self._ending.cancel()
-        child, self._child = self._child, None
-        if child is not None:
-            await asyncio.to_thread(child.communicate)
+        if ended := self._end():
+            await ended
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is not None and self._child.poll() is not None:
@@ -107,10 +106,10 @@ class ChildFitting:
             )
         return self._child
 
-    def _end(self) -> None:
+    def _end(self) -> asyncio.Future[tuple[bytes, bytes]] | None:
         child, self._child = self._child, None
-        if child is not None:
-            asyncio.get_running_loop().run_in_executor(None, child.communicate)  # Closes its stdin, and waits for it
+        # Closes its stdin, and waits for it.
+        return asyncio.get_running_loop().run_in_executor(None, child.communicate) if child else None
 
 
 def _answer(child: subprocess.Popen[bytes], request: FitRequest) -> AxisFit | None:

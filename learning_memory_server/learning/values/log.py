@@ -28,7 +28,7 @@ from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.index.engines.base import Hit, Payload
+    from learning_memory_server.index.engines.base import Hit
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
@@ -80,10 +80,6 @@ class ValueLog(Records[Value]):
     def documents(self) -> Iterator[Document]:
         """Return the values as documents for the index."""
         return map(document_of, self.all())
-
-    def knows(self, payload: Payload) -> bool:
-        """Return whether a point is of a value that is in the journal, or forgotten."""
-        return self.has_had(str(payload.get("value_id")))
 
 
 def document_of(value: Value) -> Document:

@@ -136,7 +136,7 @@ class Services(Indexed):
         about = collector, index, values, verdicts
         finder = AdviceFinder(*about, is_everywhere=is_everywhere, answers=self.answers, shared=self.shared)
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
-        self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
+        self.citing = Citing(self.advisor, self.memory_log)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector, self.advisor)

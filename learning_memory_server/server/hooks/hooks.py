@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -206,9 +206,15 @@ class Hooks:
         entry = await self.advisor.find_lesson(task, caller, patience=patience, by_name=by_name)
         if entry is None:
             return ""
-        item, source = _learned(entry)
-        source += self._words(entry, caller)
+        item, source = self._learned(entry, caller)
         return f"{OPENING} This may bear on the task: {item['learned']} ({source}; its goal: {item['goal']})"
+
+    def _learned(self, entry: Ghap, caller: Caller, others: Sequence[str] = ()) -> tuple[RelatedItem, str]:
+        """Return a lesson, and where it is from; `others` are more lessons about the same."""
+        (item,) = related(Related((entry,)))
+        whose = f", {item['shared']}" if "shared" in item else ""
+        more = f", {len(others)} more: {others[0]}" if others else ""
+        return item, f"learned in {item['id']}, {item['outcome']}{whose}{more}{self._words(entry, caller)}"
 
     def _words(self, entry: Ghap, caller: Caller) -> str:
         words = self.advisor.validity.words(entry, caller.folder)
@@ -218,13 +224,12 @@ class Hooks:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
         said = known.remedy or known.fact
         if tied := known.tied:
-            item, source = _learned(tied.entry)
-            source += f", {len(tied.others)} more: {tied.others[0]}" if tied.others else ""
-            lesson = f"Learned from this error: {item['learned']} ({source}{self._words(tied.entry, caller)})"
+            item, source = self._learned(tied.entry, caller, tied.others)
+            lesson = f"Learned from this error: {item['learned']} ({source})"
             said = f"{said} {lesson}" if len(said) + len(lesson) < _BOTH_MAX else lesson  # The lesson says why
         elif known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
-            item, source = _learned(entry)
-            said += f" This may bear on it: {item['learned']} ({source}{self._words(entry, caller)})"
+            item, source = self._learned(entry, caller)
+            said += f" This may bear on it: {item['learned']} ({source})"
         return f"{OPENING} {said.strip()}" if said else ""
 
     def _check_in(self, event: Event, caller: Caller) -> str:
@@ -297,13 +302,6 @@ class Hooks:
             return ""
         session.reminded.add(entry.id)
         return _reminder(entry, f"Entry {entry.id} is still open.")
-
-
-def _learned(entry: Ghap) -> tuple[RelatedItem, str]:
-    """Return a lesson, and where it is from."""
-    (item,) = related(Related((entry,)))
-    whose = f", {item['shared']}" if "shared" in item else ""
-    return item, f"learned in {item['id']}, {item['outcome']}{whose}"
 
 
 def _touch(places: Iterable[str]) -> None:

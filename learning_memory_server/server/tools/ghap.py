@@ -255,13 +255,13 @@ async def resolve_ghap(
         cited=tuple(cited.found),
     )
     if cited.shown:
-        citing.advice.mark(entry, cited.shown, entry.outcome.resolved_at)
+        citing.advisor.log.mark(entry, cited.shown, entry.outcome.resolved_at)
     anchoring.anchor(entry, caller)
     has_written()
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, near = _or_none(done[0]), _or_none(done[1])
-    cites = next((found for name in helped or () if (found := citing.values.find(name))), None)
+    cites = next((found for name in helped or () if (found := citing.advisor.values.find(name))), None)
     told = fields(
         ResolvedEntry,
         entry.outcome,
