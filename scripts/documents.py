@@ -141,7 +141,7 @@ class ErrorsDocument(TypedDict):
 class ClusterDocument(AxisView):
     """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none.
 
-    With `--noise`, `noise` has the newest 50 of those.
+    With `--noise`, `noise` has the newest 50 without a cluster.
     """
 
 
@@ -226,7 +226,7 @@ class EntryCounts(TypedDict):
 
 
 class Told(TypedDict):
-    """How often agents were told something unasked: of `times`, how often it helped or misled, as they say.
+    """How often agents got advice: of `times`, how often it helped or misled, as they say.
 
     `remedies` counts what mended an error before; after some of them, a command then worked.
     """

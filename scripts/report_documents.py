@@ -13,7 +13,7 @@ ScanFinding = TypedDict(
 
 
 class ScanDocument(TypedDict):
-    """Where secrets are, and of what kind; `in` names the journal and backups.
+    """The places and kinds of secrets; `in` names the journal and backups.
 
     `removed`: all were replaced. `left` has the ids of records that still have one.
     """
@@ -161,7 +161,7 @@ class ListedProject(TypedDict):
 
 
 class ProjectsDocument(TypedDict):
-    """The projects of which something is stored."""
+    """The projects that have records."""
 
     projects: list[ListedProject]
 
@@ -211,7 +211,7 @@ class RejectedLine(TypedDict):
 
 
 class ImportDocument(TypedDict):
-    """What came of a JSONL file. Entries without a project, `without_project` of them, go under `project`.
+    """The result of a JSONL file. `without_project` entries name no project, and go under `project`.
 
     `changes` counts what was mapped or dropped, and `redacted` secrets by kind. `backup` is the file that was written
     first. After a dry run, `imported` is what would be.
@@ -325,7 +325,7 @@ class ReindexDocument(TypedDict):
 
 
 class LeaveDocument(TypedDict):
-    """How many of one's own points were removed from a server."""
+    """How many of your own points were removed from a server."""
 
     removed: int
     seconds: float

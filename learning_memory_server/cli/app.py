@@ -27,10 +27,10 @@ clusters        showing                  Show what keeps recurring on an axis: c
 failures        listing                  List errors of commands, the last seen first, and what fixed them.
 calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
-why             context                  Show what the last session of this project was told unasked, and by what rule.
+why             context                  Show the advice that the last session of this project got, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
-review          reviewing                Answer what agents are told unasked only if you say so: cures of errors, and lessons of others.
+review          reviewing                Answer which advice agents may get: fixes of errors, lessons of others, and your refusals.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
@@ -39,7 +39,7 @@ forget          maintenance.erasing      Forget entries, values, memories and er
 scan            maintenance.erasing      Find secrets that were stored before redaction knew them, and replace them with markers.
 # Share with a team
 share           sharing                  Write lessons into this repository, one file each, for others to review: show them, ask, and write.
-join            sharing                  Read the shared lessons of this repository: say so once for each clone.
+join            sharing                  Read the shared lessons of this repository; run it once in each clone.
 leave           sharing                  Stop reading the shared lessons of this repository, and remove them from the index and from all replies.
 lessons         sharing                  The shared lessons in the files of a repository.
 promote         sharing                  Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.

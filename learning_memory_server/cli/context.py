@@ -31,7 +31,7 @@ commands = command.Commands()
 
 @commands.command()
 def why(project: command.ProjectOption = None) -> command.Result:
-    """Show what the last session of this project was told unasked, and by what rule.
+    """Show the advice that the last session of this project got, and the rule for each.
 
     The hub knows what it has said since it began, and writes it to no file.
     """
@@ -44,7 +44,7 @@ def why(project: command.ProjectOption = None) -> command.Result:
         out.say(each["text"])
     if not said:
         since = "since its hub began" if hub else "that is known, because no hub runs"
-        out.say(f"Nothing was said unasked in {one_line(short_name(named))} {since}.")
+        out.say(f"No advice was given in {one_line(short_name(named))} {since}.")
     return command.Result({"project": named, "said": said})
 
 
@@ -52,9 +52,9 @@ def why(project: command.ProjectOption = None) -> command.Result:
 def context() -> command.Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
-    These are open entries, and the lessons that name the branch, a changed file
-    or the folder, or that helped most, in at most 1,200 bytes, which MCP clients
-    read as the resource `context`.
+    These are open entries, and lessons that name the branch, a changed file or
+    the folder, or that helped most: at most 1,200 bytes. MCP clients read them
+    as the resource `context`.
     """
     settings = command.open_settings()
     caller = caller_of(os.environ, settings)

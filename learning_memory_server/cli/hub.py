@@ -50,7 +50,7 @@ def hook(
 
     For programs. It passes the client's words to the hub and prints what the hub
     says, within a second. Without a hub, it starts one and prints nothing.
-    Whatever goes wrong, it is silent and succeeds.
+    If anything goes wrong, it is silent and succeeds.
     """
     from learning_memory_server.hub.front.hook import main as answer
 

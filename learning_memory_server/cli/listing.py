@@ -87,10 +87,10 @@ def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dic
 def failures(limit: command.LimitOption = 20, project: command.ProjectOption = None) -> command.Result:
     """List errors of commands, the last seen first, and what fixed them.
 
-    An error is what failing commands of a project have in common: the line that
-    names it, without names, paths and numbers. What worked is a similar command
-    that succeeded soon after. It is left out while remedies disagree, or if it
-    was shown and did not help. `forget` takes the id of an error.
+    Failures of a project with the same line of output are one error; names,
+    paths and numbers do not count. Its fix is a similar command that succeeded
+    soon after. A fix is hidden while fixes disagree, or if it was shown and did
+    not help. `forget` takes the id of an error.
     """
     stored = command.Stored(command.open_settings())
     wanted = command.chosen_project(project, stored)
@@ -172,9 +172,8 @@ def values(
     """List values, the principles learned from clusters, and the verdicts on each.
 
     +6 -2 says that six entries support a value, and two contradict it.
-    A value is supported or contested by the entries that agents judged to speak
-    for or against it, and unattested while there are none. A contested value has
-    at least as many against it as for it.
+    Agents judge values by entries. A contested value has at least as many
+    entries against it as for it. An unattested one has none.
     """
     stored = command.Stored(command.open_settings())
     standings = stored.standings(stored.value_log.current(axis, superseded=superseded))

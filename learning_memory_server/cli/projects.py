@@ -27,7 +27,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its name, 
 
 @project.command("list")
 def list_projects() -> Result:
-    """List the projects of which something is stored, with their folders on this machine."""
+    """List the projects that have records, with their folders on this machine."""
     settings = open_settings()
     stored, found = Stored(settings), claims_of(settings).folders()
     names = stored.journal.names
@@ -49,7 +49,7 @@ def list_projects() -> Result:
 def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")]) -> None:
     """Call a project something else from now on, or its former name again.
 
-    What was written keeps its project, so this can be undone.
+    Records keep their project, so this can be undone.
     """
     stored = Stored(open_settings())
     before, known = chosen_project(called, stored), stored.projects.all()
@@ -64,7 +64,7 @@ def merge(
 ) -> None:
     """Read a project as another from now on: one memory, under the name of the second.
 
-    What was written keeps its project, so `split` undoes it.
+    Records keep their project, so `split` undoes it.
     """
     stored = Stored(open_settings())
     first, second = chosen_project(called, stored), chosen_project(into, stored)
@@ -76,7 +76,7 @@ def merge(
 def split(called: NameArgument) -> None:
     """Read what was merged into a project as projects of their own again.
 
-    What was written after the merge stays with the project.
+    Records from after the merge stay with the project.
     """
     stored = Stored(open_settings())
     whole = chosen_project(called, stored)

@@ -30,19 +30,19 @@ commands = Commands()
 @commands.command(json_help="Print one JSON document, and ask nothing.")
 async def review(
     name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One of these, or a lesson of yours with --never.")
+        str | None, typer.Argument(metavar="[ID]", help="An id from the list, or with --never a lesson of yours.")
     ] = None,
-    never: Annotated[bool, typer.Option("--never", help="Tell no agent of it unasked; searches find it.")] = False,
+    never: Annotated[bool, typer.Option("--never", help="Never give it as advice; searches find it.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Let a yes count that may do harm.")] = False,
 ) -> Result:
-    """Answer what agents are told unasked only if you say so: cures of errors, and lessons of others.
+    """Answer which advice agents may get: fixes of errors, lessons of others, and your refusals.
 
-    Shows at most ten, those that cost most first, and only what was seen on two
-    days. y tells agents, rule writes it into a file that clients load, never and
-    later do not tell it, undo takes an answer back. A yes to a cure is for these
-    two commands; it ends when a file of the project that the cure runs changes.
-    What may destroy, publish, fetch and run, or ask for rights needs --anyway.
-    What you refused in past sessions is kept after a yes, and quoted to agents.
+    Shows at most ten that were seen on two days, the costliest first. `y` lets
+    agents get it, `rule` also writes it into a file that clients load. `never`
+    and `later` do not, `undo` takes an answer back. A yes to a fix is for these
+    two commands, until a file of the project that the fix runs changes. A fix
+    that may destroy, publish, fetch and run, or ask for rights needs --anyway.
+    A call that you refused in a past session is quoted to agents after a yes.
     Only a person in a terminal can answer; elsewhere, all are listed.
     """
     settings = open_settings()

@@ -65,8 +65,8 @@ def share(
 ) -> None:
     """Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 
-    A LESSON is named by its file or by its id. Nothing is committed. What
-    redaction would mark, and what plainly instructs its reader, is not shared.
+    A LESSON is named by its file or by its id. Nothing is committed. A text that
+    has a secret or plainly instructs its reader is not shared.
     You are asked about home folders, hosts of your own network, and names and
     addresses that git's log or this machine has; --yes does not answer that. With
     --kind withdraws, a lesson is taken back, for which no ID is needed.
@@ -99,11 +99,11 @@ def share(
 
 @commands.command()
 async def join() -> None:
-    """Read the shared lessons of this repository: say so once for each clone.
+    """Read the shared lessons of this repository; run it once in each clone.
 
-    Searches then find them, marked as shared, with who merged them as git has
-    it. They are shown, and you are asked once whether agents are told of all of
-    them unasked. Those that come later wait in `review`.
+    Searches then find them, marked as shared, with the name that git has for
+    the person who merged them. Shows all, and asks once if agents may get them
+    as advice. Later lessons wait in `review`.
     """
     settings, top = open_settings(), repository()
     out.only_a_person("Reading what others share")
@@ -121,7 +121,7 @@ async def join() -> None:
         items = [each for each in Stored(settings).review.waiting(project, utc_now()) if each.kind is Kind.SHARED]
         for each in items:
             out.hanging(Text(f"{each.fared}: "), Text(one_line(each.text)))
-        if items and out.agrees(f"Tell agents of {'it' if len(items) == 1 else f'all {len(items)}'} unasked?"):
+        if items and out.agrees(f"May agents get {'it' if len(items) == 1 else f'all {len(items)}'} as advice?"):
             ids = [each.id for each in items]
             await connection.run("answer", ids=ids, said=Said.YES, project=project, folder=str(top), anyway=False)
 
@@ -172,10 +172,10 @@ def lessons_check(
 def promote() -> None:
     """Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
 
-    A lesson has helped three times, in two sessions, and never misled. What no
-    longer holds, or is about files that are gone, is proposed for removal. All
-    rules together take at most 1 kB, in .claude/rules/learned.md. Other files can
-    import it. Without a terminal, nothing is written.
+    A lesson has helped three times, in two sessions, and never misled. A rule
+    that no longer holds, or is about files that are gone, is proposed for
+    removal. All rules together take at most 1 kB, in .claude/rules/learned.md.
+    Other files can import it. Without a terminal, nothing is written.
     """
     settings, top = open_settings(), repository()
     before = rules_of(top)

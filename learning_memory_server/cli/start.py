@@ -153,13 +153,13 @@ def _show_next(settings: Settings, clients: dict[str, str], *, is_kept: bool) ->
         out.notice(UNCONFIRMED.strip())
     if "ready" in clients.values():
         out.say(
-            "Start a session here as usual: agents have the memory now. In Claude Code, they are also told unasked: at "
-            "the start, and when a command fails with a known error."
+            "Start a session here as usual: agents have the memory now. In Claude Code, they "
+            "also get advice at the start, and when a command fails with a known error."
         )
     else:
         out.say(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
-    out.say(f"What a session here is told at its start: {APPLICATION} context")
-    out.say(f"How often agents were told, and if it helped: {APPLICATION} status")
+    out.say(f"The context of a new session here: {APPLICATION} context")
+    out.say(f"How often agents got advice, and if it helped: {APPLICATION} status")
     out.say(f"To undo everything: {APPLICATION} uninstall")
 
 

@@ -91,7 +91,7 @@ def test_a_person_is_asked_once_whether_a_copy_is_the_project_and_the_default_is
 ) -> None:
     del template["LEARNING_MEMORY_PROJECT"]
     copy = Path(template["CLAUDE_PROJECT_DIR"])
-    question = f"Is {copy} the project {SHOP}, and may its sessions be told what is known of that? [y/N]"
+    question = f"Is {copy} the project {SHOP}, and may its sessions get advice from it? [y/N]"
     with on_a_terminal(template, *command, output=True) as (process, terminal):
         read_until(terminal, b"[y/N]")
         os.write(terminal, answer)

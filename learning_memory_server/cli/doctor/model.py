@@ -134,7 +134,7 @@ def _scale(unrelated: float | None, failure: str = "") -> Finding:
             f"({DEFAULT_SCALE.unrelated:.2f} with the default model). The thresholds follow it."
         )
     return yellow(
-        "Its scale is not measured yet; a hub does that in the background. Until then, nothing is said unasked with it, "
+        "Its scale is not measured yet; a hub does that in the background. Until then, it gives no advice, "
         f"and searches leave no weak match out. {failure and f'The last attempt failed: {failure}'}".rstrip()
     )
 

@@ -87,9 +87,9 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         else f"{directory} may be {name}, by its path, its remote or its first commit, and does not show it"
     )
     yield yellow(
-        f"{reason}, so sessions here are told nothing of that project unasked. If it is, run in this folder: "
+        f"{reason}, so sessions here get no advice from that project. If it is, run in this folder: "
         f"{paths.APPLICATION} doctor --fix",
-        answers={f"Is {directory} the project {name}, and may its sessions be told what is known of that?": confirm},
+        answers={f"Is {directory} the project {name}, and may its sessions get advice from it?": confirm},
         refused=partial(claims.decline, directory, known),
     )
 

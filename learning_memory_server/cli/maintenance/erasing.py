@@ -189,7 +189,7 @@ async def scan(
 ) -> command.Result:
     """Find secrets that were stored before redaction knew them, and replace them with markers.
 
-    Shows where each one is and of what kind, never the secret itself. In a
+    Shows the place and the kind of each one, never the secret itself. In a
     terminal it asks before it changes anything. It then rewrites the journal's
     files and the index; sessions may keep running. The settings
     redaction_patterns and redaction_allow say what else is a secret and what is

@@ -42,8 +42,8 @@ def backup(
 
     In a folder, the file is dated, and the oldest backups are removed. If the
     journal is empty, nothing is backed up there and no backup is removed.
-    What was forgotten is left out. What is forgotten later remains in earlier
-    backups until they are removed, or until `forget --purge --backups`.
+    Forgotten records are left out. Records that you forget later remain in
+    earlier backups, until these are removed or `forget --purge --backups`.
     The index is left out, too: it is rebuilt from the journal. Sessions may
     keep running.
     """

@@ -52,25 +52,23 @@ async def import_(
     apply_deletions: Annotated[
         bool, typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten.")
     ] = False,
-    own: Annotated[
-        bool, typer.Option("--own", help="Say that the file is from your own store, and not somebody else's.")
-    ] = False,
+    own: Annotated[bool, typer.Option("--own", help="Say that the file is from a store of yours.")] = False,
     yes: YesOption = False,
 ) -> Result:
     """Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
 
     A journal that is not empty is asked about first.
 
-    What this store did not export itself may be somebody else's. On a terminal
-    you are asked whether it is your own; --own says so beforehand, and --yes
-    does not. Searches find what is not, marked, and agents are told nothing of
-    it unasked.
+    A file that this store did not export may be another person's. On a terminal
+    you are asked if it is yours; --own says yes beforehand, --yes does not.
+    Records of others are marked: searches find them, agents get no advice from
+    them.
 
     The JSONL file comes from a journal of this server or of its predecessor,
     whose entries name no project. Without --project they go under this
     folder's; on a terminal you are asked which.
-    Entries keep their ids and times, so a second import changes nothing. What
-    is stored here stays as it is, and what was forgotten here stays forgotten.
+    Entries keep their ids and times, so a second import changes nothing. Stored
+    records stay as they are, and forgotten ones stay forgotten.
     If anything will change, the journal is backed up first, as by `backup`.
     Rejected lines are listed with the reason, and the exit code is 1.
     """

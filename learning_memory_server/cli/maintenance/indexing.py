@@ -59,7 +59,7 @@ async def migrate(
     interrupted migration can be run again. The setting qdrant_api_key holds
     the server's key. The engine in use does not change: the last lines of the
     output say how to change it. With --leave nothing is copied: a server that
-    you no longer use forgets your points, of every model, and nobody else's.
+    you no longer use forgets your points, of every model.
     """
     urls = [url for url in (to, source, leave) if url]
     if len(urls) != 1:

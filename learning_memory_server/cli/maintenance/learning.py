@@ -252,7 +252,7 @@ async def learn_from(
             metavar="[PATH]",
             exists=True,
             readable=True,
-            help="A transcript, or a folder of them; by default where Claude Code keeps them.",
+            help="A transcript, or a folder with transcripts; by default where Claude Code keeps them.",
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also from other projects, each under its own name.")] = False,
@@ -270,11 +270,11 @@ async def learn_from(
     The transcripts are read on this machine, without a model, and stay as they
     are. A session is of the project whose folder it ran in, if it began after
     the git directory there was made. Others are counted, and left out.
-    Shows what would be kept, then asks: the line that names each error,
-    the command, and the similar command that worked within the next five;
-    without secrets, names and folders of this machine. `failures` lists it
-    afterwards, and agents are shown it when the error comes again. `review`
-    then asks about calls that you refused with words. Run it again
+    Shows the line that names each error, the command, and the similar command
+    that worked within the next five, and asks. Secrets, names and folders of
+    this machine are left out. `failures` lists the errors afterwards, and
+    agents get a fix when the error comes again. `review` then asks about
+    calls that you refused with words. Run it again
     after an interruption, or later: what is known is not added twice.
     With --tasks, a session that wrote something within the last hour is left
     for the next time.

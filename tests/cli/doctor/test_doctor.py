@@ -289,7 +289,7 @@ def test_a_scale_that_could_not_be_measured_is_yellow_and_says_why_and_what_that
     hub = {"model": "ready", "runtime": "torch", "scale_failed": "It is broken."}
     *_, finding = check_model(settings, load_packaged, quick=True, hub=hub)
     assert finding.level is Level.YELLOW
-    assert "nothing is said unasked with it, and searches leave no weak match out." in in_line(finding.sentence)
+    assert "it gives no advice, and searches leave no weak match out." in in_line(finding.sentence)
     assert finding.sentence.endswith("The last attempt failed: It is broken.")
 
 
