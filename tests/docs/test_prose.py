@@ -12,7 +12,7 @@ from tests.docs.test_documents import DOCUMENTS, ROOT
 
 CEILINGS: Final[dict[str, int]] = json.loads((ROOT / "tests" / "data" / "prose.json").read_text("utf-8"))
 PAGES: Final = {
-    str(path.relative_to(ROOT)): path for path in (*DOCUMENTS, *sorted((ROOT / "plugins").glob("**/README.md")))
+    str(path.relative_to(ROOT)): path for path in (*DOCUMENTS, *sorted((ROOT / "plugins").rglob("*.md")))
 }
 SHORT: Final = 300
 """Words of a page that may have two flags, whatever its ceiling."""
