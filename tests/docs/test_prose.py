@@ -11,9 +11,7 @@ from tests.docs.prose import read
 from tests.docs.test_documents import DOCUMENTS, ROOT
 
 CEILINGS: Final[dict[str, int]] = json.loads((ROOT / "tests" / "data" / "prose.json").read_text("utf-8"))
-PAGES: Final = {
-    str(path.relative_to(ROOT)): path for path in (*DOCUMENTS, *sorted((ROOT / "plugins").rglob("*.md")))
-}
+PAGES: Final = {str(path.relative_to(ROOT)): path for path in (*DOCUMENTS, *sorted((ROOT / "plugins").rglob("*.md")))}
 SHORT: Final = 300
 """Words of a page that may have two flags, whatever its ceiling."""
 MOST_WORDS: Final = {"README.md": 1_400, "CHANGELOG.md": 900, "docs/explain/decisions/": 8_000}
