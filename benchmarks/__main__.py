@@ -24,6 +24,7 @@ PAGE: Final = Path("build") / "bench.md"
 _SESSIONS: Final = "agent-sessions-dev.jsonl.gz"
 _ENTRIES: Final = "ghap-predecessor.jsonl"
 _DATA: Final = {
+    "account": {"--sessions": _SESSIONS},
     "causes": {"--data": "reflexion-ghap-300.jsonl.gz"},
     "clustering": {"--data": ""},
     "experiences": {"--data": _ENTRIES},
@@ -39,7 +40,7 @@ _DATA: Final = {
 }
 """What each is given of --data: the whole folder, or a file or folder in it."""
 _NEEDED: Final = frozenset(
-    {"causes", "clustering", "experiences", "failures", "freshness", "questions", "replay", "retrieval"}
+    {"account", "causes", "clustering", "experiences", "failures", "freshness", "questions", "replay", "retrieval"}
 )
 _WITH_TORCH: Final = frozenset({"embedding"})
 

@@ -4,13 +4,14 @@ More is said here than agents are told: a person can judge it.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePath
 from typing import Final
 
-from learning_memory_server.learning.failures.changes import Edit, applied
+from learning_memory_server.learning.failures.changes import Change, Edit, applied
 from learning_memory_server.learning.failures.outcomes import counts_in, is_check
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.pending import Ran
@@ -30,11 +31,12 @@ _OF_TESTS: Final = re.compile(
 )
 """Lines about the end of a test: they are about the user's code."""
 _NO_FOLDER: Final = re.compile(
-    r".*\bcd:(?:\d+:)? (?:no such file or directory: (?P<zsh>.+)|can't cd to (?P<dash>.+)|(?P<bash>.+): No such file)",
+    r".*\bcd:(?:\d+:)? (?:no such file or directory: (?P<zsh>.+)|can't cd to (?P<dash>.+)|(?P<bash>.+): No such file)"
+    r"|.*\bcannot change to '(?P<git>.+)'",
     re.IGNORECASE,
 )
 _OF_PLACE: Final = re.compile(
-    r"command not found|: not found$|no such (?:file|command|option)|no module named|cannot import|unrecogni[sz]ed|un(?:known|expected) (?:option|"
+    r"command not found|: not found$|no such (?:command|option)|no module named|cannot import|unrecogni[sz]ed|un(?:known|expected) (?:option|"
     r"command|argument)|usage:|permission denied|could not connect|connection refused",
     re.IGNORECASE,
 )
@@ -48,6 +50,8 @@ _OF_PROGRAM: Final = re.compile(r"no module named|SyntaxError|cannot import|not 
 _INSTALLS: Final = re.compile(
     r"\b(?:pip3?|npm|pnpm|yarn|bun|uv|poetry|gem|bundle|cargo|go|brew|apt|apt-get) (?:install|add|sync|get|i|ci)\b"
 )
+_OF_VIEW: Final = re.compile(r"-[qvsx]+|--(?:quiet|silent|verbose)")
+_TESTS: Final = re.compile(r"test|spec", re.IGNORECASE)
 _REPAIRS: Final = re.compile(r"fix|fmt|format|write", re.IGNORECASE)
 
 
@@ -65,8 +69,7 @@ class _Case:
     @property
     def folder(self) -> str:
         """The folder that it could not change to."""
-        found = _NO_FOLDER.match(self.line)
-        return next(filter(None, found.groups())).strip() if found else ""
+        return _missing_folder(self.line)
 
     @property
     def error(self) -> str:
@@ -74,15 +77,20 @@ class _Case:
         return _NUMBER.sub("#", self.line)
 
     @property
+    def change(self) -> frozenset[Edit]:
+        """What was changed in the command that worked: the program, if it was another one, whatever else was."""
+        return frozenset(edit for edit in self.edits if edit.kind == "program") or self.edits
+
+    @property
     def key(self) -> object:
-        """The common property of cases that are one mistake: the folder, the change that fixed them, else the error."""
+        """The common property of cases that are one mistake: the folder, the program that worked, else the error."""
         parts = PurePath(tidied(self.folder, self.ran.project, self.ran.folder)).parts
-        return parts[: None if parts[:1] == ("/",) else 1] or self.edits or self.error
+        return parts[: None if parts[:1] == ("/",) else 1] or (self.change if _has_program(self.change) else self.error)
 
     @property
     def fix(self) -> str:
         """What its error went away with: the command in place of it, or the last one before it worked again."""
-        return self.worked if self.edits else (self.since or [""])[-1] if self.worked else ""
+        return _OUTPUT.sub("", self.worked if self.edits else (self.since or [""])[-1] if self.worked else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ class Loss:
 
     failed: int  # how many
     sessions: int  # in how many sessions
-    command: str  # the shortest of them, the program in whose place another one worked, or the change of folder
+    command: str  # the shortest of them, or the program in whose place another one worked
     line: str  # the line that names the error
     fix: str = ""  # what the error went away with most often; empty if that was not seen
     fixed: int = 0  # in how many sessions it did
@@ -101,8 +109,8 @@ class Loss:
     def sentence(self) -> str:
         """What a person reads after the number of commands."""
         where = f"in {self.sessions} sessions"
-        if self.command.startswith("cd ") and not self.fix:
-            return f"failed at `{self.command}` {where}: there is no such folder from where they were run"
+        if missing := _missing_folder(self.line):
+            return f"failed {where}, because there is no folder `{missing}` from where they were run (`{self.command}`)"
         if not self.fix:
             return f"failed {where} with {self.line} (`{self.command}`)"
         if self.is_instead:
@@ -129,39 +137,40 @@ class Past:
         if ran.has_failed is False:
             command, repairs = parse(ran.command), _REPAIRS.search(ran.command)
             is_doing = not (command.only_looks or (is_check(ran.command) and not repairs))
+            shown = _OUTPUT.sub("", ran.command)
             for each in cases:
-                made = mended(each.ran.command, ran.command)
-                # Another folder has fixed nothing.
-                edits = frozenset(edit for edit in made.edits if edit.kind != "leave") if made else _NONE
-                before, same, _ = each.ran.command.rpartition(ran.command)
-                if same and before.split()[-1:] not in ([], ["&&"]):
-                    edits = frozenset({Edit("program", (before.split()[-1],))})
-                if any(each.kind == "option" for each in edits) and command.only_looks:
-                    edits = _NONE  # Another view of the same is another question
-                again = ran.command.endswith(f"&& {each.ran.command}") and (repairs or _INSTALLS.search(ran.command))
-                if again or (is_doing and not (same or edits)):
-                    each.since.append(ran.command)
-                if same or edits or again:
+                edits = _edits(each.ran.command, ran.command)
+                same = f" && {_OUTPUT.sub('', each.ran.command)}"
+                before = _OUTPUT.sub("", shown.removesuffix(same)) if shown.endswith(same) else ""
+                again = _REPAIRS.search(before) or _INSTALLS.search(before)
+                if again:
+                    each.since.append(before)
+                if edits or again or ran.command in each.ran.command:
                     each.worked, each.edits = ran.command, edits
+                elif is_doing:
+                    each.since.append(ran.command)
         elif ran.has_failed and (line := _line_of(ran)):
             case = _Case(replace(ran, output=""), line)
             self._cases.append(case)
-            cases.append(case)
+            if not case.folder:  # What worked elsewhere says nothing of a folder that is not there
+                cases.append(case)
         if cases := [each for each in cases if not each.worked and each.age < _WITHIN]:
             self._open[about] = cases
 
     async def losses(self, gate: RedactionGate, most: int) -> list[Loss]:
         """Return what failed in several sessions, most commands first, redacted."""
-        groups, changed = (
-            defaultdict[object, list[_Case]](list),
-            [each for each in self._cases if each.edits and not each.folder],
-        )
-        changes = dict.fromkeys(each.edits for each in changed)
-        by_error = {each.error: each.edits for each in changed}
+        groups, by_error = defaultdict[object, list[_Case]](list), defaultdict[str, Counter[frozenset[Edit]]](Counter)
         for case in self._cases:
-            alike = (each for each in changes if not (case.edits or case.folder) and _would_change(case, each))
-            known = None if case.edits or case.folder else by_error.get(case.error)
-            groups[next(alike, None) or known or case.key].append(case)
+            if case.edits:
+                by_error[case.error][case.change] += 1
+        changes = [each for each in dict.fromkeys(chain.from_iterable(by_error.values())) if _has_program(each)]
+        for case in self._cases:
+            key = case.key
+            if not (case.edits or case.folder):
+                (usual, _), *_ = by_error[case.error].most_common(1) or [(_NONE, 0)]
+                known = usual if _has_program(usual) else key
+                key = next((each for each in changes if _would_change(case, each)), known)
+            groups[key].append(case)
         found = [_Group(cases) for cases in groups.values()]
         found = sorted((each for each in found if each.is_telling), key=lambda each: -len(each.cases))
         return [await each.loss(gate) for each in found[:most]]
@@ -186,57 +195,80 @@ class _Group:
         return {each.ran.session for each in self.cases}
 
     @cached_property
-    def fixes(self) -> dict[str, set[str]]:
-        """The sessions in which the error disappeared, by its cure."""
-        found = defaultdict[str, set[str]](set)
+    def fixes(self) -> dict[object, list[_Case]]:
+        """The cases whose error disappeared, by its cure: a change of the command, or another one before it."""
+        found = defaultdict[object, list[_Case]](list)
         for each in self.cases:
-            if fix := each.fix:
-                found[fix].add(each.ran.session)
+            if each.fix:
+                found[each.change or each.fix].append(each)
         return found
 
     @cached_property
-    def fix(self) -> tuple[str, int]:
-        """What it went away with in at least half of the sessions, and in how many; nothing if nothing did."""
-        first = next((each for each in self.cases if each.edits), None)
-        best = max(self.fixes, key=lambda text: (len(self.fixes[text]), -len(text)), default="")
-        times = len(set[str]().union(*self.fixes.values())) if first else len(self.fixes.get(best, ()))
+    def fixed(self) -> list[_Case]:
+        """The cases that went away in the most usual way that was seen often enough to be told; none if none was."""
+        return max(filter(self._is_enough, self.fixes.values()), key=_sessions, default=[])
+
+    def _is_enough(self, cases: list[_Case]) -> bool:
+        times, fix = _sessions(cases), cases[0].fix
         is_usual = 2 * times >= len(self.sessions)
-        if first:
-            is_enough = times > 1 or is_usual
-        else:
-            is_enough = bool(
-                _INSTALLS.search(best) if is_usual and times == 1 else times > 1 and (is_usual or _REPAIRS.search(best))
-            )
-        return (best, times) if is_enough else ("", 0)
+        if cases[0].edits:
+            return times > 1 or is_usual
+        repairs = _REPAIRS.search(fix) and not _TESTS.search(cases[0].ran.command)
+        return bool(_INSTALLS.search(fix) if is_usual and times == 1 else times > 1 and (is_usual or repairs))
 
     @property
     def is_telling(self) -> bool:
         """Whether a person learns something of it: not of tests that failed while something was written."""
         first = self.cases[0]
-        if len(self.sessions) < _SESSIONS:
-            return False
-        return bool(self.fix[0] or _OF_PLACE.search(first.line))
+        is_named = _OF_PLACE.search(first.line) and not first.line.endswith(":")
+        return len(self.sessions) >= _SESSIONS and bool(self.fixed or first.folder or is_named)
 
     async def loss(self, gate: RedactionGate) -> Loss:
         """Return what a person reads of it."""
-        fix, fixed = self.fix
-        shown = min(self.cases, key=lambda each: (each.fix != fix, len(each.folder or each.ran.command)))
-        fix, fixed = ("", 0) if shown.folder else (fix, fixed)
+        shown = min(self.fixed or self.cases, key=lambda each: (len(each.fix), len(each.ran.command)))
         project, folder = shown.ran.project, shown.ran.folder
-        program = next((each for each in shown.edits if each.kind == "program" and each.new), None)
         line = (await gate.pass_data({"text": [whole_words(shown.line, 2 * _LINE_MAX)]})).data["text"][0]
-        command = f"cd {shown.folder}" if shown.folder else _OUTPUT.sub("", shown.ran.command)
-        if program and len(shown.edits) == 1:
+        command, fix = _OUTPUT.sub("", shown.ran.command), shown.fix if self.fixed else ""
+        program = next((each for each in shown.change if each.kind == "program" and each.new), None)
+        if program and self.fixed:
             command, fix = " ".join(program.old), " ".join(program.new)
         return Loss(
             len(self.cases),
             len(self.sessions),
             shortened((await kept(gate, command, project, folder)).command, _SHOWN),
             shortened(tidied(line, project, folder), _LINE_MAX),
-            shortened((await kept(gate, _OUTPUT.sub("", fix), project, folder)).command, _SHOWN) if fix else "",
-            fixed,
-            any(each.edits and each.worked == self.fix[0] for each in self.cases),
+            shortened((await kept(gate, fix, project, folder)).command, _SHOWN) if fix else "",
+            _sessions(self.fixed),
+            bool(self.fixed and shown.edits),
         )
+
+
+def _sessions(cases: list[_Case]) -> int:
+    return len({each.ran.session for each in cases})
+
+
+def _has_program(edits: frozenset[Edit]) -> bool:
+    return any(each.kind == "program" for each in edits)
+
+
+def _missing_folder(line: str) -> str:
+    """Return the folder that a line says is not there, empty if it says something else."""
+    found = _NO_FOLDER.match(line)
+    return next(filter(None, found.groups())).strip() if found else ""
+
+
+def _edits(failed: str, worked: str) -> frozenset[Edit]:
+    """Return the changes of a command by which it can have worked; none if it is the same, or another one."""
+    before, is_in_it, _ = failed.rpartition(worked)
+    if is_in_it and (wrapper := before.split()[-1:]) not in ([], ["&&"]):
+        return frozenset({Edit("program", (wrapper[0],))})
+    made = mended(failed, worked) or Change()
+    # Another folder has fixed nothing, and a quieter run neither.
+    of_use = [edit for edit in made.edits if edit.kind != "leave" and not _OF_VIEW.fullmatch(" ".join(edit.new))]
+    edits = frozenset(of_use)
+    # Another view of the same is another question, and where operands differ, they can have been the fault.
+    is_other = not made.is_exact and not _has_program(edits)
+    return _NONE if is_other or (parse(worked).only_looks and any(each.kind == "option" for each in edits)) else edits
 
 
 def _line_of(ran: Ran) -> str:

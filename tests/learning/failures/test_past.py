@@ -4,6 +4,8 @@ import asyncio
 import random
 from datetime import timedelta
 
+import pytest
+
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.learning.failures.past import Loss, Past
 from learning_memory_server.learning.failures.pending import Ran
@@ -12,6 +14,7 @@ from learning_memory_server.redaction.redactor import build_redactor
 from tests.learning.failures.written import NOON
 
 NO_MODULE = "/usr/bin/python: No module named pytest"
+LOST = "(eval):cd:1: no such file or directory: beds"
 LINT = 'src/cart.ts:3 unused name\nerror: script "lint" exited with code 1'
 
 
@@ -52,7 +55,7 @@ def test_what_was_run_before_the_same_command_worked_is_its_fix() -> None:
 def test_an_install_in_front_of_the_command_is_its_fix() -> None:
     fixed = [("bun run lint", LINT), ("bun install && bun run lint", "")]
     (found,) = losses(fixed, fixed)
-    assert (found.fix, found.fixed) == ("bun install && bun run lint", 2)
+    assert (found.fix, found.fixed) == ("bun install", 2)
 
 
 def test_an_install_counts_as_the_fix_in_half_of_the_sessions_and_anything_else_does_not() -> None:
@@ -65,9 +68,53 @@ def test_an_install_counts_as_the_fix_in_half_of_the_sessions_and_anything_else_
 
 
 def test_a_folder_that_is_not_there_is_one_mistake_whatever_was_to_be_run_in_it() -> None:
-    lost = "(eval):cd:1: no such file or directory: beds"
-    (found,) = losses([("cd beds && make", lost), ("cd beds && ls", lost)], [("cd beds && git log", lost)])
-    assert found.sentence == ("failed at `cd beds` in 2 sessions: there is no such folder from where they were run")
+    other = [("git -C beds add -A", "fatal: cannot change to 'beds': No such file or directory")]
+    (found,) = losses([("cd beds && make", LOST), ("cd beds && ls", LOST)], [("cd beds && git log", LOST)], other)
+    assert (found.failed, found.sentence) == (
+        4,
+        "failed in 3 sessions, because there is no folder `beds` from where they were run (`cd beds && ls`)",
+    )
+
+
+def test_what_worked_elsewhere_is_no_fix_of_a_folder_that_is_not_there() -> None:
+    lost = [("cd beds && python grow.py", LOST), ("python3 grow.py", "")]
+    assert [(each.fix, each.fixed) for each in losses(lost, lost)] == [("", 0)]
+
+
+def test_a_command_that_begins_with_its_folder_failed_for_what_its_error_says() -> None:
+    missing = [("cd beds && python3 -m pytest", NO_MODULE)]
+    (found,) = losses(missing, missing)
+    assert found.sentence == (
+        "failed in 2 sessions with /usr/bin/python: No module named pytest (`cd beds && python3 -m pytest`)"
+    )
+
+
+def test_a_command_before_it_and_one_in_front_of_it_are_the_same_fix_of_the_same_error() -> None:
+    before = [("bun run lint", LINT), ("bun run lint:fix 2>&1", ""), ("bun run lint", "")]
+    in_front = [[("bun run lint", LINT), (f"bun run {fix} && bun run lint", "")] for fix in ("lint:fix", "format")]
+    (found,) = losses(before, *in_front)
+    assert (found.failed, found.fix, found.fixed, found.is_instead) == (3, "bun run lint:fix", 2, False)
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "then"),
+    [
+        ("pip install -e beds", "ERROR: beds is not a valid editable requirement", ["pip install -e beds -q"]),
+        (
+            "gh api repos/beds/notes/17 --jq .body",
+            "gh: Not Found (HTTP 404)",
+            ["gh api repos/beds/notes --paginate --jq .id"],
+        ),
+        ("mise run test", "fatal: Could not read from remote repository.", ["mise run fmt", "mise run test"]),
+        ("rm .git/index.lock", "rm: .git/index.lock: No such file or directory", []),
+        ("ls beds", "ls: beds: No such file or directory", []),
+        ("python3 grow.py", "python3: can't open file 'grow.py': [Errno 2] No such file or directory", []),
+        ("prune 2>&1 | wc", "(eval):1: permission denied:", []),
+    ],
+)
+def test_no_line_names_a_fix_that_was_none_or_tells_nothing(failed: str, error: str, then: list[str]) -> None:
+    met = [(failed, error), *((command, "") for command in then)]
+    assert losses(met, met, [(failed, error)], [(failed, error)], [(failed, error)]) == []
 
 
 def test_work_in_progress_is_not_told() -> None:
