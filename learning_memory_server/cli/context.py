@@ -75,5 +75,9 @@ def context() -> command.Result:
         out.stdout().file.write(text)
         out.stdout().file.flush()
     if not text:
-        out.remark(f"Nothing is known of {one_line(caller.project)} yet. {next_step(stored)}")
+        here = one_line(short_name(caller.project))
+        nothing = (
+            f"A new session of {here} is told nothing: no entry is open, and no lesson is about its branch or files."
+        )
+        out.remark(f"{nothing} {next_step(stored)}")
     return command.Result({"project": caller.project, "text": text})

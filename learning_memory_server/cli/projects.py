@@ -1,5 +1,6 @@
 """`project`: the projects of which something is stored, what they are called, and which are one."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from typing import Annotated, Any
@@ -31,7 +32,7 @@ def list_projects() -> Result:
     settings = open_settings()
     stored, found = Stored(settings), claims_of(settings).folders()
     names = stored.journal.names
-    entries = stored.counts()
+    entries = Counter(entry.project for entry in stored.entries.list_resolved())
     rows: list[dict[str, Any]] = []
     for name in stored.projects.all():
         ids = sorted(each for each in {name, *found, *(said.id for said in names.all())} if names.of(each) == name)

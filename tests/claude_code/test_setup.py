@@ -90,6 +90,5 @@ def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode)
 
 
 def test_the_plugin_can_be_installed_from_a_checkout(claude: ClaudeCode) -> None:
-    claude.run("plugin", "marketplace", "add", str(Path(__file__).parents[2]))
-    claude.run("plugin", "install", "learning-memory@learning-memory-server")
+    claude.run("plugin", "install", "learning-memory", "--marketplace", str(Path(__file__).parents[2]))
     assert plugins(claude) == ["learning-memory@learning-memory-server"]

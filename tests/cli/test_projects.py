@@ -10,11 +10,12 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.claims import Claims
 from tests.server.test_places import cloned, repository
-from tests.support import CONFIRMED, numbered
+from tests.support import CONFIRMED, PARTS, numbered
 from tests.terminals import on_a_terminal, read_until
 
 SHOP = "github.com/acme/webshop"
@@ -47,6 +48,12 @@ def test_projects_are_listed_with_their_folders_renamed_merged_and_split(run: An
     assert len(json.loads(run("list", "--project", SHOP, "--json").stdout)["results"]) == 2
     assert run("project", "split", SHOP).stdout == f"Projects of their own again: {copy}.\n"
     assert listed(run) == {SHOP: (1, 0), "diary": (1, 0), copy: (1, 1)}
+
+
+def test_open_entries_are_not_counted_as_those_that_list_and_status_show(run: Any, copy: str, storage: Path) -> None:
+    ObservationCollector(Journal(storage / "journal"), utc_now).start(Caller("notes", "e" * 16), **PARTS)
+    assert listed(run)["notes"] == (1, 0)
+    assert json.loads(run("status", "--json").stdout)["entries"]["by_project"] == {SHOP: 1, "notes": 1, copy: 1}
 
 
 def test_the_name_of_another_project_and_an_unknown_one_are_refused(run: Any, copy: str) -> None:
