@@ -16,6 +16,7 @@ from learning_memory_server.system.paths import APPLICATION
 
 _AS_JSON: Final = f"{__name__}.json"  # Where a command's context says whether `--json` was given
 _PLACES: Final = 6  # Places, innermost last, that are shown of an unforeseen failure
+_WRONG_USE: Final = 2
 _READER_GONE: Final = 141  # The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE
 
 
@@ -46,10 +47,12 @@ class FailuresAsSentences(TyperGroup):
         except Exception as error:
             # How typer ends a command, and what it says of wrong options.
             if type(error).__module__.partition(".")[0] in {"click", "typer"}:
-                if not (as_json and hasattr(error, "format_message") and hasattr(error, "exit_code")):
+                context = getattr(error, "ctx", None)
+                if not (context and hasattr(error, "format_message")) or type(error).__name__ == "NoArgsIsHelpError":
                     raise
-                _show(InvalidInputError(error.format_message()), as_json=True)
-                raise typer.Exit(error.exit_code) from None
+                said = error.format_message().replace("Value error, ", "")
+                _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
+                raise typer.Exit(_WRONG_USE) from None
             from learning_memory_server.system.ending import describe_exception
 
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.

@@ -82,7 +82,8 @@ def about(parameter: Any, mark: str = "") -> str:
 
 def _name(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name.upper())
+        name = str(parameter.metavar or parameter.name.upper())
+        return name if parameter.required or name.startswith("[") else f"[{name}]"
     names = ", ".join(sorted(parameter.opts, key=len))
     return names if parameter.is_flag else f"{names} {parameter.metavar or parameter.opts[0].lstrip('-').upper()}"
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -149,7 +150,8 @@ def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
     if yes or not is_for_people():
         return yes
     if can_ask():
-        return typer.confirm(text_lines(question), err=True)
+        filled = textwrap.fill(text_lines(question), stderr().width - len(" [y/N]: n"))
+        return typer.confirm(filled, err=True)
     if otherwise:
         notice(otherwise)
     return False
@@ -200,7 +202,9 @@ def records(records: Iterable[Record]) -> None:
         if not console.is_terminal:
             console.print(Text(_GAP).join([*shown, Text(arrow.join(filter(None, said)))]))
             continue
-        for number, line in enumerate(Text(_GAP).join(shown).wrap(console, console.width - len(_GAP))):
+        known = Text(_GAP).join(shown)
+        indent = len(_GAP) if known.cell_len > console.width else 0
+        for number, line in enumerate(known.wrap(console, console.width - indent)):
             console.print(Text(_GAP if number else "") + line)
         ids = (each.plain for each in shown if each.style == _IDENTITY)
         for lead, each in zip((_GAP, arrow.lstrip()), said, strict=True):

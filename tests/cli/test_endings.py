@@ -62,6 +62,14 @@ def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(environment: dict[s
 
 
 @pytest.mark.usefixtures("filled")
+def test_a_question_breaks_between_words(environment: dict[str, str]) -> None:
+    narrow = {**environment, "COLUMNS": "30"}
+    with on_a_terminal(narrow, "forget", "ghap_20260101_000001_abcdef") as (_process, terminal):
+        *_, question = read_until(terminal, b"[y/N]:").decode().split("\x1b[")
+    assert max(map(len, question.splitlines())) <= 30
+
+
+@pytest.mark.usefixtures("filled")
 def test_what_the_output_cannot_encode_is_a_question_mark(environment: dict[str, str]) -> None:
     variables = {**os.environ, **environment, "PYTHONIOENCODING": "cp1252"}
     done = subprocess.run([*PROGRAM, "list"], env=variables, capture_output=True, check=False)

@@ -42,6 +42,29 @@ def test_the_help_of_each_command_has_an_example_that_the_command_takes(
         group = found
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "clusters nope",
+            "Invalid value for 'AXIS': 'nope' is not one of 'full', 'strategy', 'surprise', 'root_cause'.",
+        ),
+        ("statsu", "No such command 'statsu'. Did you mean 'status', 'start'?"),
+        ("show", "Missing argument 'ID'."),
+    ],
+)
+def test_a_wrong_call_is_answered_with_a_sentence_and_where_its_help_is(words: str, said: str, run: Run) -> None:
+    done = run(*words.split())
+    error, help_ = done.stderr.splitlines()
+    assert (done.exit_code, error) == (2, f"error: {said}")
+    assert (help_[:6], help_[-7:]) == ("Help: ", " --help")
+
+
+def test_an_argument_that_may_be_left_out_has_brackets(run: Run) -> None:
+    assert "reindex [AXIS] [options]" in run("reindex", "--help").stdout
+    assert "show ID [options]" in run("show", "--help").stdout
+
+
 def test_a_client_that_is_nearly_named_is_suggested(run: Run) -> None:
     for words in (("setup", "claudecode"), ("doctor", "--client", "claudecode")):
         done = run(*words)

@@ -100,6 +100,7 @@ def test_a_project_without_sessions_is_told_so(run: Run) -> None:
     # No client was found, so nothing has the plugin.
     assert "Once it has the plugin, hooks learn while agents work." in done.stdout
     assert "Not found, so skipped: Claude Code, Cursor," in done.stdout
+    assert "No transcripts of this project in" in run("learn-from", "--report").stdout
 
 
 @pytest.mark.slow

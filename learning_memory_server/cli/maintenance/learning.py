@@ -282,7 +282,7 @@ async def learn_from(
     began = monotonic()
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every, tasks=tasks)
-    if report:
+    if report and lesson.projects:
         lesson.account.show(f"What worked in place of a command can be kept: {APPLICATION} learn-from")
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))

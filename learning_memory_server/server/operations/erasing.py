@@ -70,7 +70,7 @@ async def forget(
     if unknown := set(ids).intersection(*(each.unknown for each in looked.values())):
         raise NotFoundError(
             f"There is no entry, value, memory or error {', '.join(sorted(unknown))}; nothing was forgotten.",
-            hint="Run `learning-memory-server list`, `values` or `failures`, or call `search --only memories`, for their ids.",
+            hint="The commands `list`, `values`, `memories` and `failures` show ids.",
         )
     found = {kind: [each.id for each in looked[kind].found] for kind in kept}
     citing = services.value_log.citing(found["ghap"])
