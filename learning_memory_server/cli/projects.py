@@ -32,7 +32,7 @@ def list_projects() -> Result:
     settings = open_settings()
     stored, found = Stored(settings), claims_of(settings).folders()
     names = stored.journal.names
-    entries = Counter(entry.project for entry in stored.entries.list_resolved())
+    entries = Counter(entry.project for entry in stored.collector.list_resolved())
     rows: list[dict[str, Any]] = []
     for name in stored.projects.all():
         ids = sorted(each for each in {name, *found, *(said.id for said in names.all())} if names.of(each) == name)
