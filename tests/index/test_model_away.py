@@ -14,7 +14,7 @@ from learning_memory_server.server.composition.services import Services
 from tests.embedding.ollama_stub import OllamaStub, Wrong
 from tests.fast_forward import fast_forward
 from tests.index.test_server_away import ENTRIES, LIMITS, LOADED, forget, require_exact, search
-from tests.server.test_waits import SEARCH, add_memory, persist
+from tests.server.test_waits import SEARCH, add_memory, index_one
 from tests.services import opened as services_in
 from tests.support import ALICE, MINUTES, keeping_up, until, within
 
@@ -97,7 +97,7 @@ async def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_retu
         ollama.fail(wrong)
         for _ in range(3):
             await search(services)
-            await persist(services)
+            await index_one(services)
             await add_memory(services)
         gone = services.collector.list_resolved()[-1].id
         await forget(services)
@@ -141,7 +141,7 @@ async def test_what_is_late_at_a_slow_server_is_indexed_later(tmp_path: Path, ol
     async with opened(tmp_path, ollama) as services:
         await is_back(services)
         ollama.pause = 1.2
-        await persist(services)
+        await index_one(services)
         assert services.writer.missing
 
         await until(lambda: not services.writer.missing, every=0.1)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner, settle_owner
@@ -16,7 +17,7 @@ from learning_memory_server.server.composition.services import Services
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Request, Wrong
 from tests.index.engines.double_engine import recorded
-from tests.server.test_waits import SEARCH, add_memory, persist, search_memory
+from tests.server.test_waits import SEARCH, add_memory, index_one, search_memory
 from tests.services import opened as services_in
 from tests.services import run as run_operation
 from tests.support import ALICE, about, keeping_up, until, within
@@ -51,7 +52,7 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
     search: 2.0,
     search_memory: 1.0,
     hint: 2.0,
-    persist: 1.0,
+    index_one: 1.0,
     add_memory: 1.0,
     forget: 1.0,
 }
@@ -118,7 +119,7 @@ async def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwa
         for number in range(4):
             entry = about("pool", 100 + number)
             services.collector.add_resolved([entry])
-            await services.persister.persist(entry)
+            await persist(services.writer, entry)
             await services.memories.add(ALICE, f"Number {number} closes the pool.", {})
             if which is is_write:
                 assert await mode(services) is SearchMode.HYBRID
@@ -228,7 +229,7 @@ async def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
     async with complete(tmp_path, double) as services:
         double.asked.clear()
         double.refuse(Wrong.HANGS, only=writes_full)
-        await persist(services)
+        await index_one(services)
         (late,) = [request for request in double.asked if writes_full(request)][:1]
         double.heal()
         await until(lambda: services.writer.is_complete)

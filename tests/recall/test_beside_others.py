@@ -75,7 +75,7 @@ def patient(services: Services) -> Advisor:
         background=BACKGROUND,
     )
     log, trials = services.advice_log, services.trials
-    return Advisor(finder, log, services.collector, services.value_log, services.clock, trials=trials, within=None)
+    return Advisor(finder, log, services.clock, trials=trials, within=None)
 
 
 @pytest.mark.slow

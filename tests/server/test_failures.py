@@ -9,7 +9,6 @@ import pytest
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
@@ -20,7 +19,6 @@ from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.values.store import ValueStore
-from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Services
@@ -47,10 +45,10 @@ class FailingFollower:
     def __init__(self, failure: Exception) -> None:
         self._failure = failure
 
-    async def persist(self, _entry: Ghap) -> NoReturn:
+    async def write(self, _given: object) -> NoReturn:
         raise self._failure
 
-    find_near = persist
+    find_near = write
 
 
 @pytest.mark.parametrize("failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)])
@@ -90,7 +88,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
         await agent.resolve_new()
 
 
-@pytest.mark.parametrize("service", [ObservationPersister, ValueStore])
+@pytest.mark.parametrize("service", [IndexWriter, ValueStore])
 async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Services, service: type) -> None:
     broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
     with capture_logs() as logs:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
@@ -66,10 +67,10 @@ async def start_and_resolve(services: Services) -> None:
     assert not resolved["indexed"]
 
 
-async def persist(services: Services) -> None:
+async def index_one(services: Services) -> None:
     entry = about("pool", 100 + next(NUMBERS))
     services.collector.add_resolved([entry])
-    assert not await services.persister.persist(entry)
+    assert not await persist(services.writer, entry)
 
 
 async def add_memory(services: Services) -> None:
@@ -96,7 +97,7 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
     validate_value: 2.0,
     store_value: 1.0,
     start_and_resolve: 1.0,
-    persist: 1.0,
+    index_one: 1.0,
     add_memory: 1.0,
     forget: 1.0,
     # The last, because it forgets the clusters.
@@ -156,7 +157,7 @@ async def test_nobody_waits_longer_for_a_server_that_hangs_from_the_start(tmp_pa
     double.refuse(Wrong.HANGS)
     async with filled(tmp_path, double) as services:
         now = asyncio.get_running_loop().time
-        for tool in (search, search_memory, persist, add_memory, forget):
+        for tool in (search, search_memory, index_one, add_memory, forget):
             assert max(await waits(services, tool)) <= LOADED * LIMITS[tool]
         for tool in (validate_value, store_value, get_clusters):
             began = now()
@@ -184,7 +185,7 @@ async def test_whatever_goes_wrong_in_between_the_index_has_what_the_journal_has
     draw = random.Random(19)
     wrongs: list[Answer | Wrong] = [Wrong.RESETS, Wrong.HALF, *map(recorded, REFUSALS)]
     # What writes: some of it is forgotten while it is still pending.
-    operations = [persist, persist, add_memory, forget]
+    operations = [index_one, index_one, add_memory, forget]
 
     def moody(_request: Request) -> Answer | Wrong | None:
         return draw.choice(wrongs) if draw.random() < 0.2 else None

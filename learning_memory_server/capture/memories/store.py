@@ -262,17 +262,12 @@ class MemoryStore:
             cancelled.set()
 
     async def _index(self, memory: Memory, report: ReportProgress | None) -> bool:
-        documents = await asyncio.to_thread(self._documents_of, memory)
+        documents: list[Document] = await asyncio.to_thread(list, self._log.documents_of(memory))
         if len(documents) <= _AT_ONCE:
             return await self._writer.write(documents)
+        await asyncio.to_thread(trim_heap)  # A long text has been copied a dozen times by now
         self._writer.postpone(documents)
         return report is not None and await self._follow(len(documents), report)
-
-    def _documents_of(self, memory: Memory) -> list[Document]:
-        documents: list[Document] = list(self._log.documents_of(memory))
-        if len(documents) > _AT_ONCE:
-            trim_heap()  # A long text has been copied a dozen times by now
-        return documents
 
     async def _follow(self, total: int, report: ReportProgress) -> bool:
         """Write what is pending and report progress. Return whether all of it is written."""

@@ -9,7 +9,6 @@ from typing import Final
 
 import structlog
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
@@ -18,7 +17,6 @@ from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.failures.parse import looks, parse
-from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
@@ -75,8 +73,6 @@ class Advisor:
 
     finder: AdviceFinder
     log: AdviceLog
-    collector: ObservationCollector
-    values: ValueLog
     clock: Clock
     _: KW_ONLY
     trials: Trials  # the sessions from which everything is withheld, to measure what it saves
@@ -90,6 +86,7 @@ class Advisor:
         return name in self.told.to(caller.session, caller.agent) or name in self.told.rules.of(caller.session, set)
 
     def __post_init__(self) -> None:
+        self.collector, self.values = self.finder.collector, self.finder.values
         self.validity = Validity(self.log, self.collector)
         self.names = Names(self.collector, self.finder.answers, self.finder.shared_by)
 

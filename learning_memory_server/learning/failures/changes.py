@@ -75,7 +75,7 @@ def _step_change(one: Step, other: Step) -> Change | None:
     edits = [Edit("variable", (), (added[0],), (name,))] if added else []
     if ours[:length] != others[:other_length]:
         edits.append(_program_edit(ours[:length], others[:other_length], name))
-        if name != other_name and not _is_named_by_path(name, other_name):
+        if name not in {other_name, program([other_name])}:
             edits[-1] = Edit("typo", (ours[0],), (others[0],))
             if length > 1 or other_length > 1 or not is_typo(ours[0], others[0]):
                 return None
@@ -92,10 +92,6 @@ def _program_edit(old: tuple[str, ...], new: tuple[str, ...], name: str) -> Edit
         while len(old) == len(new) > 1 and old[-1] == new[-1]:
             old, new = old[:-1], new[:-1]
     return Edit("program", old, new, (name,) if len(new) > 1 else ())
-
-
-def _is_named_by_path(name: str, path: str) -> bool:
-    return "/" in path and "/" not in name and program([path]) == name
 
 
 def _rest_change(old: tuple[str, ...], new: tuple[str, ...], name: str) -> Change | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import combinations, dropwhile, islice
 from typing import Final, NamedTuple
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor
@@ -81,7 +80,6 @@ class Ties:
     """Knows which lessons are tied to which errors."""
 
     failures: FailureLog
-    collector: ObservationCollector
     advisor: Advisor
     _known: dict[str, "_Known"] = field(default_factory=dict, init=False)
 
@@ -145,14 +143,14 @@ class Ties:
         ]
         return [
             entry
-            for entry in self.collector.look_up((*errors, *quoting)).found
+            for entry in self.advisor.collector.look_up((*errors, *quoting)).found
             if (entry.id not in errors or errors[entry.id].line == line or _has(_words_of(entry), wanted))
             and self.advisor.is_current(entry, caller)
         ]
 
     def _of(self, project: str) -> _Known:
         """Return what is known of a project's ties, as its entries are now."""
-        timeline = self.collector.timeline
+        timeline = self.advisor.collector.timeline
         if project not in self._known:
             failures = self.failures.of_project(project)
             first = min((as_seen(each.created_at) for each in failures), default=None)
@@ -173,7 +171,7 @@ class Ties:
         """Yield the ids of entries that were resolved before entries kept errors, each with an error."""
         failures = [each for each in failures if not (each.during or each.imported)]
         entries: dict[str, list[Ghap]] = defaultdict(list)
-        for entry in self.collector.timeline.newest(project) if failures else ():
+        for entry in self.advisor.collector.timeline.newest(project) if failures else ():
             if not entry.imported:
                 entries[entry.agent_session].append(entry)
         for each in failures:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.loading import load_packaged
@@ -96,7 +95,6 @@ class Indexed(Kept):
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:
             self.availability.listeners.append(self.writer.server_returned)
-        self.persister = ObservationPersister(self.writer)
         self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector, self.shared)
         self.memories = MemoryStore(memories, self.writer, clock)
         self.memory_searcher = MemorySearcher(Recall(self.index, self.writer, self.reranking), memories)
@@ -135,11 +133,11 @@ class Services(Indexed):
         is_everywhere = settings.advice_scope == "all"
         about = collector, index, values, verdicts
         finder = AdviceFinder(*about, is_everywhere=is_everywhere, answers=self.answers, shared=self.shared)
-        self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
+        self.advisor = Advisor(finder, self.advice_log, clock, trials=self.trials)
         self.citing = Citing(self.advisor, self.memory_log)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
         self.anchoring = Anchoring(collector, self.redaction)
-        self.ties = Ties(self.failure_log, collector, self.advisor)
+        self.ties = Ties(self.failure_log, self.advisor)
         self.validity = self.advisor.validity
         may_tell, is_on = self.trials.may_tell, settings.preferences
         self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)

@@ -35,9 +35,7 @@ def advisor(parts: Parts, withheld: float = 0.0, chance: Callable[[], float] = l
     """An advisor that may take its time: the machine may be busy."""
     trials = Trials(Journal(parts.journal.path).trials, parts.clock, withheld, chance)
     given = {"within": None, "trials": trials, **options}
-    return Advisor(
-        finder_over(parts), AdviceLog(parts.journal.advice), parts.collector, parts.values, parts.clock, **given
-    )
+    return Advisor(finder_over(parts), AdviceLog(parts.journal.advice), parts.clock, **given)
 
 
 def started(parts: Parts, topic: str = "pool") -> Ghap:
