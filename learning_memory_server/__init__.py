@@ -7,3 +7,5 @@ huggingface_hub says to its server, with each download, which agent runs it. See
 import os
 
 os.environ["ORT_DISABLE_TELEMETRY"] = os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+# Tokenizing eight texts is not worth a thread per core, and other threads need the processor too.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

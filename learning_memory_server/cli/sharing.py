@@ -199,7 +199,7 @@ def promote() -> None:
             name in known
             or stored.answers.find(name)
             or stored.collector.find_resolved(name)
-            or stored.shared.find(name)
+            or stored.shared.entries.get(name)
         )
     ]
     if not change_rules(top, list(sound.values()), gone):

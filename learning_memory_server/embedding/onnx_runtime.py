@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -136,8 +135,6 @@ class OnnxEmbedder:
 
 
 def _open_tokenizer(path: Path, graph: Graph) -> Tokenizer:
-    # Tokenizing eight texts is not worth a thread per core.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from tokenizers import Tokenizer, normalizers
 
     tokenizer = Tokenizer.from_file(str(path))

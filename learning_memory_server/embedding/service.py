@@ -15,7 +15,7 @@ from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue,
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.recent import Recent
-from learning_memory_server.system.waiting import BACKGROUND, Backoff, Budget, Circuit, is_own_delay, limited
+from learning_memory_server.system.waiting import BACKGROUND, Backoff, Budget, Circuit, is_own_delay, limited, loop_time
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ class _ServedModel(_LocalModel):
         if budget.is_waited_for:
             self.circuit.require_closed()
             seconds = min(each for each in (budget.model, budget.request, timeouts.LOAD) if each is not None)
-            until = asyncio.get_running_loop().time() + seconds
+            until = loop_time() + seconds
         else:
             await self.circuit.require_closing(timeouts.REQUEST)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,8 +46,6 @@ class ModelTokens:
     """A separate copy of a model's tokenizer: the truncation and padding of the model's would change the counts."""
 
     def __init__(self, folder: Path) -> None:
-        # Other threads, of the model and of the server, need the processor too.
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         from tokenizers import Tokenizer
 
         content = (folder / TOKENIZER).read_bytes()

@@ -15,7 +15,7 @@ from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.waiting import BACKGROUND, Budget
+from learning_memory_server.system.waiting import BACKGROUND, Budget, loop_time
 
 _COMPARED_AT_ONCE: Final = 64  # How many documents are compared with the index before other tasks get to run
 _LEAST_SHARE: Final = 0.5  # The share of its documents from which a collection is searched instead of the journal
@@ -181,7 +181,7 @@ class Reconciler:
             # Not those that were written while they were removed.
             self.pending_deletes.difference_update(each for each in points if self._landed[each] == landed[each])
             for point in self._given_up.intersection(points):
-                self._looked_at_again[point] = asyncio.get_running_loop().time() + timeouts.ARRIVAL
+                self._looked_at_again[point] = loop_time() + timeouts.ARRIVAL
                 self._given_up.discard(point)
             self.is_flushed = False
 
@@ -197,7 +197,7 @@ class Reconciler:
 
     def look_again(self) -> None:
         """Let points be removed once more whose write was given up before their removal: it may have arrived since."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         for point in [point for point, due in self._looked_at_again.items() if due <= now]:
             del self._looked_at_again[point]
             self.pending_deletes.add(point)

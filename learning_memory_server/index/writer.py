@@ -22,7 +22,7 @@ from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_transient, is_worth_repeating
+from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_transient, is_worth_repeating, loop_time
 
 _QUIET: Final = 5.0  # Seconds without a write after which the engine is flushed
 _LATE: Final = "The index did not answer in time."
@@ -181,7 +181,7 @@ class IndexWriter:
             self.reconciler.invalidate()
             raise
         if is_intact:
-            self._checked = _now()
+            self._checked = loop_time()
         else:
             log.warning("index.changed_behind")
             self.reconciler.invalidate()
@@ -222,7 +222,7 @@ class IndexWriter:
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
         await self.reconciler.compare()
-        self._checked = _now()
+        self._checked = loop_time()
         return self.pending
 
     async def _start_over(self, error: LearningMemoryError) -> None:
@@ -305,11 +305,7 @@ class IndexWriter:
         return False
 
     def _seconds_to_check(self) -> float:
-        return self._checked + timeouts.CHECK_EVERY - _now()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+        return self._checked + timeouts.CHECK_EVERY - loop_time()
 
 
 async def _collecting(work: Coroutine[None, None, None], failures: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -73,10 +74,10 @@ class Records(Generic[T]):
         """Return the newest thing that a call wrote, or None. Lets a call that is sent again find what it did."""
         return next((each for each in reversed(self.all()) if request in _requests_of(each)), None)
 
-    def forgotten_ids(self) -> frozenset[str]:
+    def forgotten_ids(self) -> AbstractSet[str]:
         """Return the ids of everything that is forgotten."""
         self._loaded()
-        return frozenset(self._tombstones)
+        return self._tombstones.keys()
 
     def add(self, *things: T, at: datetime | None = None) -> None:
         """Write things to the log, all or none; `at` is the time of the lines, by default of each thing."""
@@ -231,11 +232,6 @@ class FailureLog(Records[Failure]):
         named = {known[0].error: known for known in self.errors()} if any(map(_is_error, wanted)) else {}
         names = ((each.id for each in named[name]) if name in named else (name,) for name in wanted)
         return super().look_up(chain.from_iterable(names), also)
-
-    def is_forgotten(self, name: str) -> bool:
-        """Return whether a failure is forgotten."""
-        self._loaded()
-        return name in self._tombstones
 
     def make_room(
         self, project: str, signature: str, at: datetime, is_needed: Callable[[Failure], bool] = lambda _: False

@@ -138,10 +138,6 @@ class SharedLessons:
         """Return whether a point is of a shared lesson, of now or of earlier."""
         return str(payload.get("ghap_id")).startswith(_PREFIX)
 
-    def find(self, identity: str) -> SharedEntry | None:
-        """Return a shared lesson, wherever it is."""
-        return self.entries.get(identity)
-
     def matching(self, query: EntryQuery) -> list[Ghap]:
         """Return the lessons that pass a filter."""
         return [entry for entry in self.entries.values() if query.matches(entry)]

@@ -147,6 +147,14 @@ def write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def working_directory() -> str:
+    """Return the working directory; the root if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"
+
+
 def home() -> str | None:
     """Return this user's home according to the user database, or None if it has none."""
     if sys.platform == "win32":
@@ -162,12 +170,8 @@ def home() -> str | None:
 def _project_folders(environment: Mapping[str, str]) -> dict[str, None]:
     """Return the folders in which the client may have found files, as a set in order."""
     named = [each for name in _PROJECT_FOLDERS for each in environment.get(name, "").split(",")]
-    try:
-        named.append(os.getcwd())
-    except FileNotFoundError:
-        named.append("/")
     found: dict[str, None] = {}
-    for each in named:
+    for each in (*named, working_directory()):
         folder = each if os.path.isabs(each) else ""
         while folder and folder not in found:
             found[folder] = None

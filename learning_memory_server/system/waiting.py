@@ -135,21 +135,25 @@ class Circuit:
             self._error = None
 
     async def _probe(self, probe: Callable[[], Awaitable[object]]) -> None:
-        now = asyncio.get_running_loop().time
-        opened, pauses = now(), Backoff(timeouts.FIRST_PROBE, math.inf, timeouts.PROBE_EVERY)
+        opened, pauses = loop_time(), Backoff(timeouts.FIRST_PROBE, math.inf, timeouts.PROBE_EVERY)
         try:
             await asyncio.sleep(pauses.begin())
             while not await _answers(probe, self._probe_seconds):
                 await asyncio.sleep(pauses.begin())
         finally:
             self._error = None  # Whatever ends the probes, a circuit without a probe must not stay open
-        log.info("circuit.closed", server=self._name, seconds=round(now() - opened, 1))
+        log.info("circuit.closed", server=self._name, seconds=round(loop_time() - opened, 1))
         self._on_closed()
+
+
+def loop_time() -> float:
+    """Return the time of the event loop, in seconds."""
+    return asyncio.get_running_loop().time()
 
 
 def is_own_delay(until: float) -> bool:
     """Return whether a deadline, in the loop's time, was noticed so late that this process must have been busy."""
-    return asyncio.get_running_loop().time() - until > timeouts.BUSY
+    return loop_time() - until > timeouts.BUSY
 
 
 async def _answers(probe: Callable[[], Awaitable[object]], seconds: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -215,7 +216,7 @@ class ObservationCollector:
         gone = [*(entry.id for entry in forgetting.found), *forgetting.before]
         return [point_id("ghap", ghap_id) for ghap_id in gone]
 
-    def all_forgotten(self) -> frozenset[str]:
+    def all_forgotten(self) -> AbstractSet[str]:
         """Return the ids of all forgotten entries."""
         return self._resolved.forgotten_ids()
 

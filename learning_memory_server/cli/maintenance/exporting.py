@@ -125,7 +125,7 @@ def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -
     records, size = snapshot.records, path.stat().st_size
     facts: list[tuple[str, str | Text]] = [
         ("archive", f"{path} ({out.readable_size(size)})"),
-        ("entries", f"{records['ghap']:,} resolved, {snapshot.open_entries:,} open"),
+        ("entries", f"{records['ghap']:,} resolved, {records['open']:,} open"),
         # A thing may have several lines, the last of which counts.
         *((kind, out.counted(records[kind], "line")) for kind in sorted(records) if kind not in {"ghap", "open"}),
         (

@@ -136,7 +136,7 @@ def _weights(hub: _Hub, name: str, wanted: str) -> list[str]:
     """Return the paths of the weights to fetch: onnxruntime's file, if it can run one, else the library's."""
     obstacle = ""
     if not is_reranker(hub.snapshot):
-        onnx = [path for path in hub.digests if path.endswith(".onnx") and _depth(path) <= 1]
+        onnx = [path for path in hub.digests if path.endswith(".onnx") and path.count("/") <= 1]
         try:
             graph = read_graph(hub.snapshot, name, onnx, wanted)
         except NotRunnableError as error:
@@ -149,18 +149,14 @@ def _weights(hub: _Hub, name: str, wanted: str) -> list[str]:
             return [path for path in hub.digests if path.startswith(graph.file)]
     # Before a long download, rather than after it.
     require_library(obstacle)
-    own = [path for path in hub.digests if _depth(path) <= 1 and not path.startswith(_OTHER_RUNTIMES)]
+    own = [path for path in hub.digests if path.count("/") <= 1 and not path.startswith(_OTHER_RUNTIMES)]
     safe = [path for path in own if path.endswith(".safetensors")]
     return safe or [path for path in own if path.endswith(".bin")]
 
 
 def _is_definition(path: str) -> bool:
     is_known = path.endswith(_DEFINITIONS) or PurePosixPath(path).name.startswith("vocab.")
-    return is_known and _depth(path) <= 1 and not path.startswith(_OTHER_RUNTIMES)
-
-
-def _depth(path: str) -> int:
-    return path.count("/")
+    return is_known and path.count("/") <= 1 and not path.startswith(_OTHER_RUNTIMES)
 
 
 def _digest_of(sibling: dict[str, Any]) -> tuple[str, str]:

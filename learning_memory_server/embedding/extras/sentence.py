@@ -81,7 +81,6 @@ class CrossEncoderReranker:
 def _prepare_torch(obstacle: str = "") -> None:
     # Idle OpenMP threads that spin slow down every other process; torch reads this when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     require_library(obstacle)
     import torch
     from transformers.utils import logging as transformers_logging

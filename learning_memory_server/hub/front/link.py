@@ -50,20 +50,13 @@ def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
         "storage": str(place.storage),
         "settings": place.settings,
         "project": place.project,
-        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),
+        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or locations.working_directory()),
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
         "front": front,
         "process": os.getpid(),
         "attended": locations.is_attended(os.environ),
         "variables": [name for name in os.environ if name.startswith(paths.PREFIX)],
     }
-
-
-def _working_directory() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return "/"
 
 
 class HubLink:

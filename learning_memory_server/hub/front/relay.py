@@ -6,7 +6,6 @@ the ids of front and request, so that each is done once. Each request is answere
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -181,11 +180,9 @@ class Relay:
                 self._from_hub_line(line)
 
     def _from_hub_line(self, line: bytes) -> None:
-        message = _parsed(line)
-        is_answer = "method" not in message
-        if is_answer:
-            identity = message.get("id")
-            if identity is not None and self._open.pop(identity, None) is None:
+        frame = jsonrpc.read(line)
+        if not frame.method:
+            if frame.identity is not None and self._open.pop(frame.identity, None) is None:
                 return  # The answer to a repeated handshake, or to a call that has failed already
             self._losses = 0
         write_all(self._client_out, line)
@@ -299,15 +296,6 @@ class Relay:
                 write_all(self._client_out, jsonrpc.failure(identity, method, error))
         # A line that was sent in part is completed, or the hub would take the next line for its rest.
         del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the hub's message, or an empty one if the line is not a JSON object."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:

@@ -32,19 +32,15 @@ class Owner:
 
     Attributes:
         id: The owner's id.
+        name: The same as points name it.
         is_settled: Whether the file was made on this machine and in this folder; nothing may be removed in a copy.
     """
 
     def __init__(self, path: Path, kept: OwnerFile) -> None:
-        self.id = kept.owner
+        self.id, self.name = kept.owner, str(kept.owner)
         self.is_settled = kept.place == _place(path)
         self.kept = kept
         self._path = path
-
-    @property
-    def name(self) -> str:
-        """The owner as points name it."""
-        return str(self.id)
 
     def outside(self, point_id: str) -> str:
         """Return the id under which a server keeps a point."""

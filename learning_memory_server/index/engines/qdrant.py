@@ -100,10 +100,10 @@ class QdrantStore(VectorStore):
 
     async def find(self, spec: CollectionSpec) -> bool:
         """Use the collection if there is one, without creating anything. Return whether there is."""
-        place = await self.catalog.find(spec)
-        if place:
-            self._use(place)
-        return place is not None
+        name, info = await self.catalog.look(spec)
+        if info:
+            self._use(Place(spec.name, name, spec.dimension))
+        return info is not None
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Rewrite the points in place, under a number with which this can be resumed; see the port."""
@@ -179,7 +179,9 @@ class QdrantStore(VectorStore):
         """Return the ids of the owner's points in other variants of the collection; see the port."""
         place = self._place(collection)
         former: dict[Place, set[str]] = {}
-        for other in await self.catalog.others(place):
+        for other in await self.catalog.all_places([collection]):
+            if other.name == place.name:
+                continue
             try:
                 former[other] = {each.id async for each in self._points.read(other)}
             except StorageUnavailableError as error:

@@ -7,7 +7,7 @@ agree, the next number is tried.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -122,11 +122,6 @@ class Catalog:
 
     requests: Requests
 
-    async def find(self, spec: CollectionSpec) -> Place | None:
-        """Return the collection for `spec` if there is one."""
-        name, info = await self.look(spec)
-        return Place(spec.name, name, spec.dimension) if info else None
-
     async def ensure(self, spec: CollectionSpec) -> Place:
         """Return the collection for `spec`; it and its indexes are created where they are missing."""
         name, info = await self.look(spec)
@@ -139,10 +134,6 @@ class Catalog:
                     Call(Kind.CREATE, "PUT", name, "/index?wait=true", Answer[Updated], body), CHANGING_NO_ALIASES
                 )
         return Place(spec.name, name, spec.dimension)
-
-    async def others(self, place: Place) -> list[Place]:
-        """Return the collections that are other variants of one."""
-        return [each for each in await self.all_places([place.label]) if each.name != place.name]
 
     async def all_places(self, labels: Collection[str]) -> list[Place]:
         """Return all variants of some collections that the key may see, by name; their dimensions are not known."""
@@ -223,25 +214,16 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
             if isinstance(each, StorageUnavailableError) and not isinstance(each, ForbiddenCollectionError)
         },
         missing=[name for name, info in places if info is None],
-        no_writing=await _refusal_of_writing(requests, [name for name, info in places if info]),
-        no_creating=await _refusal_of_creating(requests),
+        no_writing=await _refusal(requests, [writing_nothing(name) for name, info in places if info]),
+        no_creating=await _refusal(requests, [CHANGING_NO_ALIASES]),
     )
 
 
-async def _refusal_of_writing(requests: Requests, names: Sequence[str]) -> StorageUnavailableError | None:
-    """Try to write no points to each collection. Return the first refusal."""
-    for name in names:
+async def _refusal(requests: Requests, calls: Iterable[Call[Any]]) -> StorageUnavailableError | None:
+    """Make requests that change nothing. Return the first refusal."""
+    for call in calls:
         try:
-            await requests.ask(writing_nothing(name))
+            await requests.ask(call)
         except StorageUnavailableError as error:
             return error
-    return None
-
-
-async def _refusal_of_creating(requests: Requests) -> StorageUnavailableError | None:
-    """Try to change no aliases."""
-    try:
-        await requests.ask(CHANGING_NO_ALIASES)
-    except StorageUnavailableError as error:
-        return error
     return None

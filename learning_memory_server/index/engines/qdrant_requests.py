@@ -23,7 +23,7 @@ from learning_memory_server.index.engines.qdrant_errors import Kind, refusal, re
 from learning_memory_server.index.engines.server_log import checked_address, clean_url
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.servers import certificates, is_here, require_plain
-from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay
+from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay, loop_time
 
 T = TypeVar("T")
 
@@ -145,7 +145,9 @@ class Availability:
     ) -> None:
         """Begin a pause, and give the error its seconds; `collection` is None if the refusal is about all."""
         last = self._pauses.get((kind, collection))
-        backoff = last.backoff if last else Backoff(timeouts.QDRANT_PAUSE, most=timeouts.QDRANT_PAUSE_MAX, clock=_now)
+        backoff = (
+            last.backoff if last else Backoff(timeouts.QDRANT_PAUSE, most=timeouts.QDRANT_PAUSE_MAX, clock=loop_time)
+        )
         if backoff.left:
             # It was on its way when the pause began.
             error.retry_seconds = backoff.left
@@ -244,16 +246,16 @@ class Requests:
     async def _ask_each(self, call: Call[T], probe: Call[Any]) -> T:
         """Ask the addresses whose circuits are closed in order. The one that answers is asked first from then on."""
         most = min(self._timeout, timeouts.QDRANT_READ) if call.kind is Kind.READ else self._timeout
-        until = _now() + min(most, self._limit)
+        until = loop_time() + min(most, self._limit)
         nodes = [(node, self.availability.circuit(call.kind, node.url)) for node in self._nodes]
         asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]
         if not asked:
             nodes[0][1].require_closed()
         failure: NoAnswerError | None = None
         for node, circuit in asked:
-            if failure and until - _now() < timeouts.QDRANT_ADDRESS_LEAST:
+            if failure and until - loop_time() < timeouts.QDRANT_ADDRESS_LEAST:
                 break
-            deadline = until if node is asked[-1][0] else min(_now() + timeouts.QDRANT_ADDRESS, until)
+            deadline = until if node is asked[-1][0] else min(loop_time() + timeouts.QDRANT_ADDRESS, until)
             try:
                 async with self._errors(self.address), asyncio.timeout_at(deadline):
                     answer = await self._send(node, call, self.address)
@@ -349,7 +351,3 @@ def _client(url: str, api_key: str | None) -> httpx2.AsyncClient:
         # Left to itself, httpx drops an idle connection after 5 seconds.
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=timeouts.QDRANT_KEPT),
     )
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -142,11 +142,6 @@ class Match:
     explanation: Explanation
     payload: dict[str, Any]
 
-    @property
-    def score(self) -> float:
-        """How well it matches, from 0 to 1."""
-        return self.explanation.score
-
 
 def mode_for(text: str) -> SearchMode:
     """Return how a text is searched: hybrid, or semantic if it has no terms, such as "=>"."""

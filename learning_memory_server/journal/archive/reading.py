@@ -96,6 +96,7 @@ _KEY_BYTES: Final = 32
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
+# What a file of an archive may be called.
 _PART: Final = r"(?!\.)[^/\\\x00-\x1f\x7f]{1,200}"
 _NAME: Final = re.compile(rf"(?:{JOURNAL}|{DAMAGED})(?:{OPEN}{_PART}\.json|(?:{_PART}/)?{_PART}\.jsonl)")
 
@@ -171,11 +172,6 @@ def store_key(file: Path, *, make: bool = True) -> bytes:
     return b""
 
 
-def is_member_name(name: str) -> bool:
-    """Return whether a file of an archive may have this name."""
-    return _NAME.fullmatch(name) is not None
-
-
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")  # The offset and the bytes that identify a tar
 _CHUNK: Final = 64 * 1024
@@ -248,7 +244,7 @@ def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Arch
             hint="Update learning-memory-server; nothing was changed.",
         )
     for name in manifest.files:
-        if not is_member_name(name):
+        if not _NAME.fullmatch(name):
             raise InvalidInputError(f"The archive is refused: {name!r} is not the name of a journal file.")
     if odd := sorted((members.keys() - {MANIFEST}) ^ manifest.files.keys()):
         raise InvalidInputError(
@@ -270,7 +266,7 @@ def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
         reason = None
         if not member.isreg() or member.issparse():
             reason = "is not a plain file"
-        elif member.name != MANIFEST and not is_member_name(member.name):
+        elif member.name != MANIFEST and not _NAME.fullmatch(member.name):
             reason = "is not the name of a journal file"
         elif member.name in members:
             reason = "occurs twice"

@@ -110,11 +110,6 @@ class Snapshot:
         return sum(piece.tombstones for piece in self.pieces.values())
 
     @property
-    def open_entries(self) -> int:
-        """The number of open entries."""
-        return sum(name.startswith(JOURNAL + OPEN) for name in self.pieces)
-
-    @property
     def damaged(self) -> dict[str, int]:
         """How many damaged lines each file had."""
         return {

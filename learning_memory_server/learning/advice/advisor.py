@@ -244,7 +244,7 @@ class Advisor:
         if advice.withheld:
             return Related()
         ids = [item.id for item in advice.items]
-        shared = filter(None, map(self.finder.shared.find, ids))
+        shared = filter(None, map(self.finder.shared.entries.get, ids))
         entries = (*self.collector.look_up(ids).found, *shared)
         values = (self.values.find(name) for name in ids)
         words = {each.id: said for each in entries if (said := self.validity.words(each, folder))}
@@ -294,7 +294,7 @@ class Citing:
         return cited
 
     def _kind(self, name: str) -> Kind | None:
-        if self.advisor.collector.look_up([name]).found or self.advisor.finder.shared.find(name):
+        if self.advisor.collector.look_up([name]).found or self.advisor.finder.shared.entries.get(name):
             return Kind.EXPERIENCE
         if self.advisor.values.find(name):
             return Kind.VALUE

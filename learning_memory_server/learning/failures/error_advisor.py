@@ -183,7 +183,7 @@ class ErrorAdvisor:
         if failure.during:
             new |= {"during": failure.during, "line": failure.line}
         if before is None or before.imported:
-            if not self._failures.is_forgotten(failure.id):
+            if failure.id not in self._failures.forgotten_ids():
                 self._failures.add(replace(failure, **new, times=1 + seen(known)))
                 about = failure.project, failure.signature, failure.created_at
                 self._failures.make_room(*about, self._is_answered)
@@ -246,6 +246,6 @@ def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
     new = [
         each
         for each in learned
-        if each.id not in ids and not here.is_forgotten(each.id) and (each.command, each.created_at) not in moments
+        if each.id not in ids and each.id not in here.forgotten_ids() and (each.command, each.created_at) not in moments
     ]
     return new[max(len(new) + len(known) - limits.FAILURES_KEPT, 0) :] if known else new

@@ -340,7 +340,7 @@ async def get_ghap_entry(
     ghap_id: Annotated[args.Identifier, Field(description="The entry's ID.")],
 ) -> ReadEntry:
     """Read one entry in full, with its notes and earlier hypotheses."""
-    entry = shared.find(ghap_id) or collector.get(ghap_id)
+    entry = shared.entries.get(ghap_id) or collector.get(ghap_id)
     shown = entry_views.whole_entry(entry) | (await validity.judged_notes([entry], caller))[entry.id] | STORED_TEXT
     return cast("ReadEntry", fitted(shown, limits.REPLY_MAX))
 

@@ -84,10 +84,10 @@ async def test_every_score_is_exact_whichever_search_found_the_text(parts: Parts
         matches = await parts.index.search_hybrid(query(text, 10))
         expected = dict(brute_force(documents, text, matches[0].explanation.basis.weight))
         assert len(matches) == 10
-        assert [m.score for m in matches] == pytest.approx([expected[m.id] for m in matches], abs=1e-4)
+        assert [m.explanation.score for m in matches] == pytest.approx([expected[m.id] for m in matches], abs=1e-4)
         # All are asked for, so none can be missed.
         ranked = await parts.index.search_hybrid(query(text, 4 * DEPTH))
-        assert [m.score for m in ranked] == pytest.approx(sorted(expected.values(), reverse=True), abs=1e-4)
+        assert [m.explanation.score for m in ranked] == pytest.approx(sorted(expected.values(), reverse=True), abs=1e-4)
 
 
 async def test_a_text_that_only_one_search_finds_is_found(parts: Parts) -> None:
@@ -112,7 +112,7 @@ async def test_a_query_without_terms_is_a_semantic_search(parts: Parts) -> None:
     matches = await parts.index.search_hybrid(query("?!"))
 
     assert len(matches) == 3
-    assert [m.score for m in matches] == pytest.approx(
+    assert [m.explanation.score for m in matches] == pytest.approx(
         [m.explanation.basis.weight * max(m.explanation.closeness or 0, 0) for m in matches]
     )
 

@@ -107,7 +107,7 @@ def test_the_export_of_a_project_has_no_line_of_another(journal: Journal, tmp_pa
 def test_an_entry_that_is_open_and_resolved_is_resolved(journal: Journal) -> None:
     resolved = ghap(resolution=CONFIRMED)
     journal.entries.append([JournalRecord("ghap", resolved.id, NOON, GHAP.encode(resolved))])
-    assert take_snapshot(journal.path).open_entries == 0
+    assert take_snapshot(journal.path).records["open"] == 0
 
 
 @pytest.mark.parametrize("place", ["entries/2026-04.jsonl", "open/ghap_new.json"])
