@@ -193,6 +193,10 @@ class ModelServerAwayError(EmbeddingUnavailableError):
     """The server that runs a model cannot be reached, or does not answer in time."""
 
 
+AWAY = (StorageUnavailableError, EmbeddingUnavailableError)
+"""The failures that leave an answer from the journal, or from RAM, possible."""
+
+
 class DeadlineExceededError(LearningMemoryError):
     """An operation did not finish in time."""
 

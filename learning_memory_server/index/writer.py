@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from learning_memory_server.errors import (
+    AWAY,
     EmbeddingUnavailableError,
     LearningMemoryError,
     LostPointsError,
@@ -312,7 +313,7 @@ async def _collecting(work: Coroutine[None, None, None], failures: list[str]) ->
     try:
         async with asyncio.timeout(timeouts.REQUEST):
             await work
-    except (StorageUnavailableError, EmbeddingUnavailableError) as error:
+    except AWAY as error:
         failures.append(error.message)
     except TimeoutError:
         failures.append(_LATE)

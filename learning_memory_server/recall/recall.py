@@ -19,7 +19,7 @@ import structlog
 
 from learning_memory_server.embedding.service import LazyModel, ModelState
 from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE, in_daemon_thread
-from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
+from learning_memory_server.errors import AWAY, LearningMemoryError
 from learning_memory_server.index.document import Collection, axis_text, is_on
 from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, MemoryQuery, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
@@ -162,7 +162,7 @@ class Recall:
                     try:
                         async with self.index.with_budget(Budget(index=seconds)).limited():
                             result = await search_index(query, timer)
-                    except (StorageUnavailableError, EmbeddingUnavailableError) as error:
+                    except AWAY as error:
                         # The journal can still answer, and `mode` says that it did.
                         log.warning("search.degraded", reason=error.message)
                         self.writer.invalidate(error)

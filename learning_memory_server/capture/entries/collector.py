@@ -158,12 +158,11 @@ class ObservationCollector:
 
     def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
         """Change open entries with these ids on the disk and here, and return how many the change altered."""
-        altered = 0
-        for entry in [entry for entry in self.still_open.by_id.values() if entry.id in ids]:
-            if (changed := change(entry)) != entry:
-                self._open.save(changed)
-                altered += 1
-        return altered
+        held = [entry for entry in self.still_open.by_id.values() if entry.id in ids]
+        altered = [changed for entry in held if (changed := change(entry)) != entry]
+        for entry in altered:
+            self._open.save(entry)
+        return len(altered)
 
     def hold(self, *entries: Ghap) -> None:
         """Replace resolved entries whose lines were rewritten; their times are the same."""
@@ -200,15 +199,13 @@ class ObservationCollector:
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
         """Forget entries permanently, open ones included; see `Records.forget`. The caller must remove their points."""
         forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self.still_open.by_id)
-        gone = {entry.id for entry in forgetting.found}
         for entry in forgetting.found:
             if entry.resolution:
                 self._timeline.remove(entry)
-        for ghap_id in gone:
-            if self._open.by_id.pop(ghap_id, None):
+            if self._open.by_id.pop(entry.id, None):
                 # The tombstone is on the disk: a leftover open file is removed at the next start.
                 with suppress(JournalUnavailableError):
-                    self._journal.close_entry(ghap_id)
+                    self._journal.close_entry(entry.id)
         return forgetting
 
     def points_of(self, forgetting: Forgetting[Ghap]) -> list[str]:

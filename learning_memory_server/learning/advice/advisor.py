@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from learning_memory_server.capture.memories.store import MemoryLog
-from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.errors import AWAY
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, may_tell
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
@@ -235,7 +235,7 @@ class Advisor:
             async with asyncio.timeout(self.within and self.within + patience):
                 ranked = await ranking
                 return ranked and await self.validity.current(ranked, project, folder)
-        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
+        except (*AWAY, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
             return None
 

@@ -13,12 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.base import Vectors
-from learning_memory_server.errors import (
-    EmbeddingUnavailableError,
-    InvalidInputError,
-    NotFoundError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import AWAY, EmbeddingUnavailableError, InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
@@ -202,7 +197,7 @@ async def _nearest(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vect
             for start in range(0, len(points), _ASKED):
                 some = frozenset(points[start : start + _ASKED])
                 hits += await index.nearest(Collection.of(axis), vector, limit=_EMBEDDED, ids=some)
-    except (EmbeddingUnavailableError, StorageUnavailableError):
+    except AWAY:
         return members[:_EMBEDDED]
     return [by_point[hit.id] for hit in sorted(hits, key=lambda hit: -hit.score)[:_EMBEDDED]]
 

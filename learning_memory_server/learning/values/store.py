@@ -8,12 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.base import Vectors
-from learning_memory_server.errors import (
-    EmbeddingUnavailableError,
-    InvalidInputError,
-    NotFoundError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import AWAY, InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
@@ -213,7 +208,7 @@ class ValueStore:
         try:
             async with index.limited():
                 near = await nearest_values(index, vector, others, limits.ALIKE_SHOWN)
-        except (EmbeddingUnavailableError, StorageUnavailableError):
+        except AWAY:
             return ()
         return tuple(each for each in near if each.similarity >= ALIKE)
 
@@ -241,7 +236,7 @@ class ValueStore:
                 vector = await self.index.with_budget(Budget(model=timeouts.NAMED_VALUE)).embed(learned_text(entry))
                 index = self.index.with_budget(Budget(timeouts.NAMED_VALUE_REQUEST))
                 near = await nearest_values(index, vector, values, 1)
-        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+        except (*AWAY, TimeoutError):
             return None
         least = NEAR + self.index.usual_closeness(Collection.of(Axis.FULL), vector, MEAN)
         return next((each.value for each in near if each.similarity >= least), None)
@@ -267,7 +262,7 @@ class ValueStore:
             async with index.limited():
                 matches = await _search(index, query, by_id, max(len(by_id), 1))
             best = [str(match.payload["value_id"]) for match in matches]
-        except (EmbeddingUnavailableError, StorageUnavailableError):
+        except AWAY:
             mode = SearchMode.LEXICAL
             texts = [(name, each.value.text) for name, each in by_id.items()]
             best = [name for name, _ in rank(query, texts, len(texts))]
@@ -283,7 +278,7 @@ class ValueStore:
             index = self.index.with_budget(Budget(*timeouts.MATCHING))
             async with asyncio.timeout(index.budget.index):
                 matches = await _search(index, query, in_force, limits.VALUES_MATCHING)
-        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+        except (*AWAY, TimeoutError):
             return []
         return [
             in_force[match.payload["value_id"]]

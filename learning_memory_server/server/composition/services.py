@@ -142,7 +142,6 @@ class Services(Indexed):
         may_tell, is_on = self.trials.may_tell, settings.preferences
         self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)
         self.hooks = Hooks(
-            collector,
             self.advisor,
             self.error_advisor,
             self.anchoring,

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.learning.advice.advisor import Advisor, Related
@@ -76,7 +75,6 @@ class Hooks:
     After `check_in_calls` commands with the same open entry an agent is asked about it; 0 for never.
     """
 
-    collector: ObservationCollector
     advisor: Advisor
     error_advisor: ErrorAdvisor
     anchoring: Anchoring
@@ -233,7 +231,7 @@ class Hooks:
         return f"{OPENING} {said.strip()}" if said else ""
 
     def _check_in(self, event: Event, caller: Caller) -> str:
-        entry = self.check_in_calls and self.collector.still_open.current(caller)
+        entry = self.check_in_calls and self.advisor.collector.still_open.current(caller)
         if not entry:
             return ""
         session = self._memory(event, caller)
@@ -272,7 +270,7 @@ class Hooks:
         folder = event.folder
         run = run_of(event.command, event.output, event.error, at=self.clock(), project=caller.project, folder=folder)
         if run and not event.is_unknown:
-            self.collector.add_run(caller, run)
+            self.advisor.collector.add_run(caller, run)
         known = await self._seen(event, caller)
         told = await self._failed(known, caller) if caller.is_told else ""
         told = told or ("" if event.error else await self._lesson_about(event.command, caller, by_name=True))
@@ -285,7 +283,7 @@ class Hooks:
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
         about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
-        still_open = self.collector.still_open.known_to(caller)
+        still_open = self.advisor.collector.still_open.known_to(caller)
         ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "").with_known_end()
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
@@ -294,7 +292,7 @@ class Hooks:
         )
 
     async def _stop(self, event: Event, caller: Caller) -> str:
-        entry = self.collector.still_open.current(caller)
+        entry = self.advisor.collector.still_open.current(caller)
         session = self.session(event.session)
         # Whatever an agent does with a reminder, it stops again: it is told once.
         # Where nobody reads along, the last answer is the result: an answer to a reminder would take its place.

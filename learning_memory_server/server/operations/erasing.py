@@ -9,13 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.errors import (
-    EmbeddingUnavailableError,
-    InvalidInputError,
-    LearningMemoryError,
-    NotFoundError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import AWAY, InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.memory_chunks import point_ids
@@ -193,7 +187,7 @@ async def _open_index(services: Services, report: Report, notices: list[str]) ->
         await services.index.open()
         if remove_unused_indexes(services.settings, await services.index.embeddings.identity()):
             notices.append("Indexes that are not in use were removed: they had the earlier texts.")
-    except (EmbeddingUnavailableError, StorageUnavailableError) as error:
+    except AWAY as error:
         notices.append(_postponed(error))
         return False
     return True
@@ -204,7 +198,7 @@ async def _renew(services: Services, report: Report, notices: list[str]) -> bool
     report("Reindexing")
     try:
         await services.writer.renew(partial(report, "Reindexing"))
-    except (EmbeddingUnavailableError, StorageUnavailableError) as error:
+    except AWAY as error:
         notices.append(_postponed(error))
         return False
     except asyncio.CancelledError:
