@@ -136,8 +136,8 @@ def test_a_subagent_is_told_what_bears_on_its_task(claude: ClaudeCode) -> None:
     said = [json.dumps(each) for each in session.everything]
     of_subagent = [each for each in said if "a part of it" in each and "divide the work" not in each]
     main = [each for each in said if "divide the work" in each]
-    assert f"This may bear on the task: {LESSON}" in of_subagent[-1]
+    assert f"This may help with the task: {LESSON}" in of_subagent[-1]
     assert main
-    assert not any("This may bear on the task" in each for each in main)
+    assert not any("This may help with the task" in each for each in main)
     # `claude -p` prints the last answer: neither is reminded of the entry that is still open.
     assert not any("is still open" in each for each in said)

@@ -105,8 +105,8 @@ def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> No
         "Draw the module dependencies as a Mermaid diagram in the docs", [say("I see.")], **MODEL
     )
 
-    assert "This may bear on the task: " + LESSON in related.told()
-    assert "This may bear on the task" not in unrelated.told()
+    assert "This may help with the task: " + LESSON in related.told()
+    assert "This may help with the task" not in unrelated.told()
 
 
 def test_each_way_a_session_starts_brings_the_context_again(claude: ClaudeCode) -> None:

@@ -86,7 +86,7 @@ def test_a_lesson_is_told_at_the_action_also_where_a_filter_hides_that_it_failed
 
     assert UNIT.says in session.results()[0]
     told = session.told(1).removeprefix(session.told(0))
-    assert f"This may bear on it: {UNIT.takeaway}" in told
+    assert f"This may help: {UNIT.takeaway}" in told
     assert OTHER[2] not in told
 
 
@@ -110,9 +110,9 @@ def test_a_lesson_is_told_to_a_subagent_whose_command_fails(claude: ClaudeCode) 
     )
 
     heard = [json.dumps(each) for each in session.everything if REVERSED.says in json.dumps(each)]
-    assert any(f"This may bear on it: {REVERSED.takeaway}" in each for each in heard)
+    assert any(f"This may help: {REVERSED.takeaway}" in each for each in heard)
     main = [each for each in session.requests if "divide the work" in json.dumps(each)]
-    assert not any("This may bear on it" in json.dumps(each) for each in main)
+    assert not any("This may help" in json.dumps(each) for each in main)
 
 
 PRESS: Final = Trap("press", "press: error: feed schema mismatch at column 3", "", "", "")

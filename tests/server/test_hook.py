@@ -278,7 +278,7 @@ async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_erro
 
     told = await advised.fire("PostToolUseFailure", **failing)
 
-    assert "This may bear on it: deploys must clear the cache" in told
+    assert "This may help: deploys must clear the cache" in told
     assert lesson in told
     assert await advised.fire("PostToolUseFailure", **failing) == ""
     assert await advised.fire("PostToolUseFailure", **failing, session="s2") == told
@@ -298,7 +298,7 @@ async def test_a_subagent_is_shown_the_lesson_that_bears_on_its_own_task(advised
 
     told = await advised.fire("SubagentStart", agent="a1", kind="Explore")
 
-    assert "This may bear on the task: deploys must clear the cache" in told
+    assert "This may help with the task: deploys must clear the cache" in told
     assert await advised.fire("SubagentStart", agent="a2", kind="Plan") == ""
     assert await advised.fire("SubagentStart", agent="a3", kind="Explore") == ""
     # Another agent has not heard it.

@@ -198,14 +198,14 @@ class Hooks:
         return self.session(event.session if is_main else f"{event.session} {caller.agent}")
 
     async def _lesson_about(self, task: str, caller: Caller, patience: float = 0.0, *, by_name: bool = False) -> str:
-        """Return the line with a lesson that bears on a task, if one does that the agent was not told."""
+        """Return the line with a relevant lesson that the agent has not seen, if there is one."""
         if not caller.is_told:
             return ""
         entry = await self.advisor.find_lesson(task, caller, patience=patience, by_name=by_name)
         if entry is None:
             return ""
         item, source = self._learned(entry, caller)
-        return f"{OPENING} This may bear on the task: {item['learned']} ({source}; its goal: {item['goal']})"
+        return f"{OPENING} This may help with the task: {item['learned']} ({source}; its goal: {item['goal']})"
 
     def _learned(self, entry: Ghap, caller: Caller, others: Sequence[str] = ()) -> tuple[RelatedItem, str]:
         """Return a lesson, and where it is from; `others` are more lessons about the same."""
@@ -227,7 +227,7 @@ class Hooks:
             said = f"{said} {lesson}" if len(said) + len(lesson) < _BOTH_MAX else lesson  # The lesson says why
         elif known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
             item, source = self._learned(entry, caller)
-            said += f" This may bear on it: {item['learned']} ({source})"
+            said += f" This may help: {item['learned']} ({source})"
         return f"{OPENING} {said.strip()}" if said else ""
 
     def _check_in(self, event: Event, caller: Caller) -> str:

@@ -115,7 +115,7 @@ async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> 
 
 
 _UNATTESTED: Final = (
-    "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one bears on it."
+    "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one is about it."
 )
 
 Cites = Annotated[list[args.Identifier], Field(min_length=1, max_length=limits.CITED_MAX)]
