@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeGuard, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Final, Generic, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -220,11 +220,6 @@ def is_tombstone(data: object) -> bool:
     return isinstance(data, dict) and data.get("forgotten") is True
 
 
-def is_version(version: object) -> TypeGuard[int]:
-    """Return whether this can be a version. True is an int in Python; here it is not a version."""
-    return isinstance(version, int) and not isinstance(version, bool) and version >= 1
-
-
 _FIELDS: Final = ("kind", "id", "at", "data", "sum")  # The fields of every line, except its version
 
 _SUM: Final = b',"sum":"'
@@ -307,10 +302,6 @@ class JournalRecord:
         if not line.endswith(b"\n"):
             raise DamagedLineError("the line was not finished")
         body = _parsed(line)
-        version = body.get("v")
-        if not is_version(version):
-            raise DamagedLineError("it has no version (`v`)")
-        refuse_another(version)
         if missing := [f"`{name}`" for name in _FIELDS if name not in body]:
             raise DamagedLineError(f"it has no {', '.join(missing)}")
         _verify(body, body.pop("sum"))
@@ -351,23 +342,26 @@ def open_file_of(data: dict[str, Any]) -> bytes:
 def content_of(text: bytes) -> dict[str, Any]:
     """Return the data in an open entry's file. A person who edits one removes its checksum. Raises as `from_line`."""
     content = _parsed(text)
-    version = content.pop("v", None)
-    if not is_version(version):
-        raise DamagedLineError("it has no version (`v`)")
-    refuse_another(version)
     stated = content.pop("sum", None)
     if stated is not None:
-        _verify({"v": version, **content}, stated)
+        _verify(content, stated)
+    del content["v"]
     return content
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
+    """Return the JSON object in a text, which says that it is of the present format."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DamagedLineError("it is not JSON") from error
     if not isinstance(content, dict):
         raise DamagedLineError("it is not a JSON object")
+    version = content.get("v")
+    # True is an int in Python; here it is not a version.
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise DamagedLineError("it has no version (`v`)")
+    refuse_another(version)
     return content
 
 

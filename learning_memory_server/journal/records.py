@@ -229,7 +229,8 @@ class FailureLog(Records[Failure]):
     def look_up(self, ids: Iterable[str], also: Mapping[str, Failure] = _NOTHING) -> Forgetting[Failure]:
         """Return what `forget` would return. The id of an error stands for all of its failures."""
         wanted = list(ids)
-        named = {known[0].error: known for known in self.errors()} if any(map(_is_error, wanted)) else {}
+        has_error = any(name.startswith("failure_") and name.count("_") == 1 for name in wanted)
+        named = {known[0].error: known for known in self.errors()} if has_error else {}
         names = ((each.id for each in named[name]) if name in named else (name,) for name in wanted)
         return super().look_up(chain.from_iterable(names), also)
 
@@ -239,9 +240,9 @@ class FailureLog(Records[Failure]):
         """Forget the oldest failures of an error, and of its project, if there are many more than are kept."""
         errors = self._grouped()[project]
         excess = []
-        if len(known := errors[signature]) > _most(FAILURES_KEPT):
+        if len(known := errors[signature]) > (1 + _SPARE) * FAILURES_KEPT:
             excess += sorted(known.values(), key=_age)[:-FAILURES_KEPT]
-        if sum(map(len, errors.values())) > _most(self._kept):
+        if sum(map(len, errors.values())) > (1 + _SPARE) * self._kept:
             total = chain.from_iterable(error.values() for error in errors.values())
             excess += sorted(total, key=_age)[: -self._kept]
         if excess:
@@ -258,14 +259,6 @@ class FailureLog(Records[Failure]):
 def _group(projects: _Projects, failure: Failure) -> None:
     errors = projects.setdefault(failure.project, {})
     errors.setdefault(failure.signature, {})[failure.id] = failure
-
-
-def _most(kept: int) -> float:
-    return kept * (1 + _SPARE)
-
-
-def _is_error(name: str) -> bool:
-    return name.startswith("failure_") and name.count("_") == 1
 
 
 def _age(failure: Failure) -> tuple[datetime, int, str]:

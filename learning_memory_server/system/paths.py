@@ -36,19 +36,16 @@ def settings_from_file(environment: Mapping[str, str] = os.environ) -> dict[str,
     file = config_file(environment)
     try:
         text = file.read_text("utf-8")
+        import tomllib
+
+        return tomllib.loads(text)
     except FileNotFoundError:
         if not environment.get(locations.CONFIG):
             return {}
         raise InvalidSettingsError(
             f"The settings file {file} does not exist.", hint=f"Create it, or unset {PREFIX}CONFIG."
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (OSError, ValueError) as error:  # No text, or no TOML
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
 
 

@@ -98,12 +98,11 @@ class QdrantStore(VectorStore):
             self._before_use()
         self._use(place)
 
-    async def find(self, spec: CollectionSpec) -> bool:
-        """Use the collection if there is one, without creating anything. Return whether there is."""
+    async def find(self, spec: CollectionSpec) -> None:
+        """Use the collection if there is one, without creating anything."""
         name, info = await self.catalog.look(spec)
         if info:
             self._use(Place(spec.name, name, spec.dimension))
-        return info is not None
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Rewrite the points in place, under a number with which this can be resumed; see the port."""

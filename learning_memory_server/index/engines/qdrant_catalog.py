@@ -53,12 +53,6 @@ class _Info(Struct):
     config: _Config
     payload_schema: dict[str, Any]
 
-    @property
-    def vectors(self) -> dict[str, Any]:
-        """The settings of our vectors; none if another program created the collection."""
-        ours: dict[str, Any] = self.config.params.vectors.get(VECTOR) or {}
-        return ours
-
 
 class _Named(Struct):
     name: str
@@ -159,7 +153,9 @@ class Catalog:
                 info = await self._info(name)
             except MissingCollectionError:
                 return name, None
-            if info.vectors.get("size") == spec.dimension and not spec.refuses(info.config.metadata or {}):
+            # Another program's collection may have no such vectors.
+            vectors = info.config.params.vectors.get(VECTOR) or {}
+            if vectors.get("size") == spec.dimension and not spec.refuses(info.config.metadata or {}):
                 return name, info
         raise AssertionError
 

@@ -67,7 +67,7 @@ async def best_hits(
 ) -> list[Hit]:
     """Return the `limit` best hits, equal scores ordered by id; cosines from -1 to 1.
 
-    Engines order equal scores arbitrarily, so `more` times as many hits are fetched while the last two tie.
+    Engines order equal scores arbitrarily, so `more` times as many are fetched while the last ties with the `limit`-th.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)

@@ -39,7 +39,7 @@ MEAN, DEVIATION = 0.17, 0.13  # Mean closeness and deviation of experiences and 
 
 # ---- Two texts
 
-NEAR: Final = 0.24  # The same for a value to be named after an entry is resolved
+NEAR: Final = 0.24  # As `VALUE`, for a value to be named after an entry is resolved
 ALIKE: Final = 0.8  # The least closeness at which a value is shown as similar; opposite principles may also reach it
 NEAR_COPY: Final = 0.95  # The closeness from which two texts count as one
 

@@ -177,13 +177,13 @@ _TAR: Final = (257, b"ustar")  # The offset and the bytes that identify a tar
 _CHUNK: Final = 64 * 1024
 
 
+@dataclass(frozen=True)
 class Archive:
     """A verified archive, open for reading."""
 
-    def __init__(self, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo], manifest: Manifest) -> None:
-        self._tar = tar
-        self._members = members
-        self.manifest = manifest
+    _tar: tarfile.TarFile
+    _members: dict[str, tarfile.TarInfo]
+    manifest: Manifest
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name and the lines of every file but the manifest."""
@@ -206,12 +206,6 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """Verify all of an archive, and open it for reading; refuse what this program would not have written."""
     with path.open("rb") as file, _opened(file) as archive:
         yield archive
-
-
-def verify(file: IO[bytes]) -> Manifest:
-    """Verify the archive in a file and return its manifest; see `open_archive`."""
-    with _opened(file) as archive:
-        return archive.manifest
 
 
 @contextmanager

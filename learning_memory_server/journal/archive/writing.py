@@ -26,7 +26,7 @@ from learning_memory_server.journal.archive.reading import (
     Manifest,
     Member,
     most_bytes,
-    verify,
+    open_archive,
 )
 from learning_memory_server.journal.codec import ANSWER, KINDS, DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
@@ -254,8 +254,8 @@ def write_archive(
         with _unfinished(path) as (file, temporary):
             _write(file, manifest, snapshot, compressed=path.name.endswith(COMPRESSED))
             os.fsync(file.fileno())
-            file.seek(0)
-            verify(file)
+            with open_archive(temporary):
+                pass  # It was verified
             _refuse_existing(path, replace=replace)
             temporary.replace(path)
             files.sync_directory(path.parent)
