@@ -57,7 +57,6 @@ CLIENTS: Final = (
     *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI"),
 )
 """Variables that clients set for the commands of agents."""
-_CONTROL: Final = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # Those that JSON need not escape
 _IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)
 
 
@@ -105,8 +104,7 @@ def document(document: Mapping[str, Any]) -> None:
     is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, indent=2)
     # Escaped, they are seen, and programs read the text as it was.
-    text = shown(text, lambda character: json.dumps(character)[1:-1])
-    write_line(_CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text))
+    write_line(shown(text, lambda character: json.dumps(character)[1:-1]))
 
 
 def failure(error: LearningMemoryError) -> None:

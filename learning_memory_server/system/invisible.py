@@ -8,10 +8,13 @@ from typing import Final
 _SELECTORS: Final = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS: Final = r"\U000e0020-\U000e007e"
 _HIDING: Final = (
-    r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    r"\x80-\x9f\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-"""With the soft hyphen and the selectors, all of Default_Ignorable_Code_Point: they turn a text, or are not drawn."""
+"""With the soft hyphen and the selectors, all of Default_Ignorable_Code_Point: they turn a text, or are not drawn.
+
+The first are controls of terminals, which JSON does not escape.
+"""
 
 INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"  # All of them, with the soft hyphen and selectors of variants
 

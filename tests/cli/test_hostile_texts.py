@@ -29,7 +29,7 @@ HIDDEN: Final = (
     "\x1b]0;title\x07 \x1b[2J \x9b31m back\rover two\nlines\x0b\x08 \u202egnp.exe\u2066 no\u200bwidth \u2028"
 )
 HARMFUL: Final = re.compile(
-    r"\x1b(?!\[[\d;?]*[A-Za-z])|\x1b\[2J|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|back\rover|[\u202e\u2066\u200b\u2028]"
+    r"\x1b(?!\[[\d;?]*[A-Za-z])|\x1b\[2J|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|back\rover|[\u202e\u2066\u200b]"
 )
 """What a terminal must not get: all but line feeds, and the sequences by which colours and progress are shown."""
 

@@ -288,6 +288,11 @@ async def test_a_memory_is_shown_with_names_and_whole_as_it_was(agent: Agent) ->
     assert NAMED in added
     assert NAMED in found
     assert TURNED in whole
+    controls = "titles \x1b]0;t\x07 and \x9b31m colours\x08 of \x7f terminals\x0b"
+    added = await said(agent, "add_memory", text=controls, metadata={"title": controls})
+    found = await said(agent, "search_memory", query="colours terminals")
+    assert "colours" in found
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", added + found)
 
 
 def test_names_do_not_make_a_reply_longer_than_clients_can_read() -> None:

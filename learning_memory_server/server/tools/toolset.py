@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Awaitable[Reply]])
 
 
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # Of terminals; JSON escapes nearly all
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of a call: what models read, and the same as data if the tool's replies are data."""
@@ -40,11 +44,12 @@ class Result:
 
     def shown(self) -> Result:
         """Return the result with names of characters that would hide something from a reader."""
-        text = shown(self.text)
+        plain = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", self.text)
+        text = shown(plain)
         if text == self.text:
             return self
         if len(text) > REPLY_MAX:
-            text = shown(self.text, lambda _: "\N{REPLACEMENT CHARACTER}")
+            text = shown(plain, lambda _: "\N{REPLACEMENT CHARACTER}")
         return replace(self, text=text, structured=self.structured and json.loads(text))
 
     def with_note(self, note: str) -> Result:
