@@ -34,6 +34,7 @@ log = structlog.get_logger()
 _READ_MAX: Final = 4 << 20  # Bytes of a transcript that are read at an event, of those since the last event
 _FILES: Final = 8  # Subagents of a session whose transcripts are read at each event
 _ASKED: Final = 3  # Refusals in one question
+_TASK_MAX: Final = 20_000  # Characters of a prompt or a task that are looked at
 _ENDS: Final = frozenset({kinds.AFTER_TOOL, kinds.AFTER_FAILURE})
 _QUESTION: Final = (
     "If that says how to work here from now on, keep it: add_memory with this `refusal` and, as text, when it applies. "
@@ -145,7 +146,7 @@ class Preferences:
         session.is_begun |= is_start
         tool, call = ("Bash", event.command) if event.command else ("Edit" if event.is_edit else "Read", event.file)
         call = tidied(one_line(call), caller.project, caller.folder) if event.kind in _ENDS else ""
-        task = event.prompt if event.kind in {kinds.PROMPT, kinds.AGENT_START} else ""
+        task = event.prompt[:_TASK_MAX] if event.kind in {kinds.PROMPT, kinds.AGENT_START} else ""
         told: Memory | None = None
         for place, (memory, kept) in enumerate(self.kept.active(caller.project) if is_start or call or task else ()):
             if event.session in kept.sessions:
