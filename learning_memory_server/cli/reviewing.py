@@ -19,6 +19,7 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
 from learning_memory_server.sharing.tree import top_of
+from learning_memory_server.system.files import read
 
 _MOST: Final = 10  # How many are asked about at once: a person reads no more with care
 _DAYS: Final = 2  # On how many days something must have been seen before anybody is asked about it
@@ -121,7 +122,7 @@ class _Asking:
     async def keep(self, item: Waiting, said: Said) -> None:
         """Keep an answer, or say why that cannot be done."""
         try:
-            if said is Said.RULE or item.id in promoted(rules_of(self.top)):
+            if said is Said.RULE or item.id in promoted((read(self.top / LEARNED) or b"").decode("utf-8", "replace")):
                 self._change_rule(item, said)
             await self.connection.run(
                 "answer",

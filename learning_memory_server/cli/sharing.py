@@ -226,7 +226,7 @@ def change_rules(top: Path, rules: Sequence[Rule], gone: Container[str]) -> bool
 def rules_of(top: Path) -> str:
     """Return the text of the file of rules, empty if there is none."""
     path = top / LEARNED
-    if path.resolve() != top.resolve() / LEARNED:
+    if path.is_symlink() or path.resolve() != top.resolve() / LEARNED:
         raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
     data = read_file(path) if path.exists() else b""
     if data is None:

@@ -129,3 +129,15 @@ def test_a_terminal_that_a_client_has_opened_is_refused(
         assert b"needs a person's answer" in read_until(terminal, b"no client has opened")
         assert process.wait(MINUTES) == 1
     assert said(journal) == {}
+
+
+@pytest.mark.parametrize("target", ["learned.md", "../../../elsewhere.md"])
+def test_a_link_in_place_of_the_file_of_rules_keeps_no_answer_away(review: Any, journal: Journal, target: str) -> None:
+    Path(LEARNED).parent.mkdir(parents=True)
+    Path(LEARNED).symlink_to(target)
+    shown = review("never", "later", arguments=())
+    assert Said.NEVER in said(journal).values()
+    (first, *_) = said(journal)
+    assert "is a link" in review("rule", arguments=(first,))
+    assert said(journal)[first] is Said.NEVER
+    assert "unexpected" not in shown
