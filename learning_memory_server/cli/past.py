@@ -52,7 +52,7 @@ class Account(NamedTuple):
         if any(each.is_instead for each in self.losses):
             out.say(fixes, "dim")
         for words in self.refusals[:_LATEST]:
-            out.hanging(Text("   no  ", "red"), Text(shortened(words, 2 * _TEXT_MAX)))
+            out.hanging(Text("   no  ", "red"), Text(shortened(one_line(words), 2 * _TEXT_MAX)))
         if self.refusals:
             refusals = out.counted(len(self.refusals), "call")
             out.say(f"You refused {refusals} with words. To let agents know them: {APPLICATION} review", "dim")

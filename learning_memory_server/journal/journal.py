@@ -7,18 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import (
-    END,
-    GHAP,
-    KINDS,
-    MALFORMED,
-    PROJECT,
-    VERSION,
-    DamagedLineError,
-    content_of,
-    open_file_of,
-    refuse_another,
-)
+from learning_memory_server.journal import codec
+from learning_memory_server.journal.codec import GHAP, KINDS, PROJECT, DamagedLineError, content_of
 from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
@@ -111,7 +101,7 @@ class Journal:
         """Write or replace the file of an open entry."""
         path = self._open_file(ghap.id)
         with journal_errors(path):
-            self._disk.replace(path, open_file_of(self.names.as_written(GHAP.encode(ghap))))
+            self._disk.replace(path, codec.open_file_of(self.names.as_written(GHAP.encode(ghap))))
 
     def close_entry(self, ghap_id: str) -> None:
         """Remove the file of an open entry. Call it once the log says that the entry is resolved or forgotten."""
@@ -141,7 +131,7 @@ class Journal:
                 raise ValueError(path.name)
         except JournalUnavailableError:
             raise
-        except MALFORMED as error:
+        except codec.MALFORMED as error:
             raise JournalUnavailableError(
                 f"The open entry {path.name} cannot be read"
                 + (f": {error}." if isinstance(error, DamagedLineError) else "."),
@@ -156,10 +146,10 @@ class Journal:
             for path in matching(folder, "*.jsonl"):
                 with journal_errors(path):
                     content = path.read_bytes()
-                if content.count(END + b"\n") == content.count(b"\n"):
+                if content.count(codec.END + b"\n") == content.count(b"\n"):
                     continue
-                for version in VERSION.finditer(content):
-                    refuse_another(int(version[1]))
+                for version in codec.VERSION.finditer(content):
+                    codec.refuse_another(int(version[1]))
         self._refuse_open_files()
 
     def _refuse_open_files(self) -> None:

@@ -8,21 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal import codec
 from learning_memory_server.journal.archive.reading import JOURNAL, OPEN, Archive
 from learning_memory_server.journal.checks import check_clusters, is_id, leaves
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    ANSWER,
-    CLUSTERS,
-    GHAP,
-    KINDS,
-    MALFORMED,
-    VALUE,
-    VERDICT,
-    DamagedLineError,
-    JournalRecord,
-    content_of,
-)
+from learning_memory_server.journal.codec import MALFORMED, DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
@@ -33,17 +22,17 @@ from learning_memory_server.redaction.base import shortened_markers
 
 def checked_record(record: JournalRecord) -> JournalRecord:
     """Return an imported record in the form that may be stored; refuse what this program would not have written."""
-    if record.kind == CLUSTERS.kind:
+    if record.kind == codec.CLUSTERS.kind:
         with _named(record):
             check_clusters(record.id, record.data)
         return record
     thing = checked_thing(record)
-    return replace(record, data=KINDS[record.kind].encode(thing))
+    return replace(record, data=codec.KINDS[record.kind].encode(thing))
 
 
 def checked_thing(record: JournalRecord) -> Any:
     """Return the checked thing of a record that is not about clusters. An open entry is an orphan."""
-    kind = KINDS.get(record.kind)
+    kind = codec.KINDS.get(record.kind)
     if kind is None or kind.check is None:
         raise InvalidInputError(f"this program does not know records of the kind {record.kind!r}.")
     with _named(record):
@@ -75,7 +64,7 @@ def _named(record: JournalRecord) -> Iterator[None]:
 
 def entry_of_record(record: JournalRecord) -> Ghap:
     """Return the resolved entry in a journal line; refuse anything else; see `checked_record`."""
-    if record.kind != GHAP.kind:
+    if record.kind != codec.GHAP.kind:
         raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
     entry: Ghap = checked_thing(record)
     if entry.resolution is None:
@@ -89,7 +78,7 @@ def parse_open(text: bytes) -> Ghap:
         data = content_of(text)
     except DamagedLineError as error:
         raise InvalidInputError(f"the open entry is damaged: {error}.") from None
-    entry: Ghap = checked_thing(JournalRecord(GHAP.kind, str(data.get("id")), utc_now(), data))
+    entry: Ghap = checked_thing(JournalRecord(codec.GHAP.kind, str(data.get("id")), utc_now(), data))
     if entry.resolution is not None:
         raise InvalidInputError("the open entry is resolved.")
     return entry
@@ -116,7 +105,7 @@ class Contents:
 
     def drop_forgotten(self) -> None:
         """Remove what is forgotten, and open entries that are resolved."""
-        gone = {record_id for kind, record_id in self.forgotten if kind == GHAP.kind}
+        gone = {record_id for kind, record_id in self.forgotten if kind == codec.GHAP.kind}
         self.entries = {name: entry for name, entry in self.entries.items() if name not in gone}
         self.open = {name: entry for name, entry in self.open.items() if name not in gone and name not in self.entries}
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
@@ -128,7 +117,7 @@ class Contents:
         self.records = {
             key: replace(record, data={**record.data, "imported": True})
             for key, record in self.records.items()
-            if record.kind != ANSWER.kind
+            if record.kind != codec.ANSWER.kind
         }
 
 
@@ -164,13 +153,13 @@ def contents_of(archive: Archive) -> Contents:
 
 def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable[str]) -> Contents:
     """Return the contents of a journal, without changing it."""
-    others = [journal.logs[each.file].read() for each in KINDS.values() if each.check and each is not GHAP]
+    others = [journal.logs[each.file].read() for each in codec.KINDS.values() if each.check and each is not codec.GHAP]
     contents = Contents(
         entries={entry.id: entry for entry in entries},
         open={entry.id: entry for entry in journal.open_entries()},
         records={(record.kind, record.id): record for log in others for record in log.records},
         clusters=journal.clusters.read().records,
-        forgotten={(GHAP.kind, ghap_id) for ghap_id in forgotten}.union(*(log.forgotten for log in others)),
+        forgotten={(codec.GHAP.kind, ghap_id) for ghap_id in forgotten}.union(*(log.forgotten for log in others)),
     )
     contents.drop_forgotten()
     return contents
@@ -181,11 +170,11 @@ def _take(contents: Contents, record: JournalRecord) -> None:
         if not is_id(record.id):
             raise InvalidInputError(f"id: {record.id!r} is not a valid id.")
         contents.forgotten.add((record.kind, record.id))
-    elif record.kind == GHAP.kind:
+    elif record.kind == codec.GHAP.kind:
         contents.entries[record.id] = entry_of_record(record)
-    elif record.kind == CLUSTERS.kind:
+    elif record.kind == codec.CLUSTERS.kind:
         contents.clusters.append(checked_record(record))
-    elif record.kind not in KINDS or KINDS[record.kind].is_archived:
+    elif record.kind not in codec.KINDS or codec.KINDS[record.kind].is_archived:
         contents.records[record.kind, record.id] = checked_record(record)
 
 
@@ -193,8 +182,8 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
     """Return whether a record, or the entry or the value that it is about, is forgotten."""
     if (record.kind, record.id) in forgotten:
         return True
-    if record.kind == ADVICE.kind:
+    if record.kind == codec.ADVICE.kind:
         shown = {item["id"] for item in record.data["items"]} | {record.data["ghap_id"]}
-        return any((kind, name) in forgotten for kind in (GHAP.kind, VALUE.kind) for name in shown)
-    about = ((VALUE.kind, record.data.get("value_id")), (GHAP.kind, record.data.get("ghap_id")))
-    return record.kind == VERDICT.kind and any(key in forgotten for key in about)
+        return any((kind, name) in forgotten for kind in (codec.GHAP.kind, codec.VALUE.kind) for name in shown)
+    about = ((codec.VALUE.kind, record.data.get("value_id")), (codec.GHAP.kind, record.data.get("ghap_id")))
+    return record.kind == codec.VERDICT.kind and any(key in forgotten for key in about)

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,7 +23,8 @@ class AdviceLog(Records[Advice]):
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self._effects: tuple[int, dict[str, tuple[int, int]]] | None = None
-        self._shown: tuple[int, Counter[str]] | None = None
+        self._added = 0
+        self._shown: tuple[tuple[int, int], Counter[str]] | None = None
 
     def of(self, entry: Ghap) -> list[Advice]:
         """Return the advice on an entry, in the order of its iterations."""
@@ -36,10 +37,9 @@ class AdviceLog(Records[Advice]):
 
     def add(self, *things: Advice, at: datetime | None = None) -> None:
         """Write advice to the log; see `Records.add`."""
-        before, shown = [self.find(each.id) for each in things], self._times_shown()
+        before = [self.find(each.id) for each in things]
         super().add(*things, at=at)
-        shown.update(_items(things))
-        shown.subtract(_items(filter(None, before)))
+        self._added += 1
         # What is shown says nothing of effects yet, and counting them again would take longer, the more there is.
         if any(item.effect for each in (*before, *things) if each for item in each.items):
             self._effects = None
@@ -73,13 +73,11 @@ class AdviceLog(Records[Advice]):
 
     def is_worn(self, name: str) -> bool:
         """Return whether something was shown twice or more, and never helped."""
-        return self._times_shown()[name] > 1 and not self.effects().get(name, (0, 0))[1]
-
-    def _times_shown(self) -> Counter[str]:
-        self._loaded()
-        if self._shown is None or self._shown[0] != len(self._tombstones):
-            self._shown = len(self._tombstones), Counter(_items(self.all()))
-        return self._shown[1]
+        effects, state = self.effects(), (self._added, len(self._tombstones))
+        if self._shown is None or self._shown[0] != state:
+            own = (each for each in self.all() if not (each.withheld or each.imported))
+            self._shown = state, Counter(item.id for each in own for item in each.items)
+        return self._shown[1][name] > 1 and not effects.get(name, (0, 0))[1]
 
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
@@ -92,11 +90,6 @@ class AdviceLog(Records[Advice]):
             for each in given
             if each.ghap_id not in forgotten and not any(item.id in forgotten for item in each.items)
         )
-
-
-def _items(advice: Iterable[Advice]) -> Iterator[str]:
-    """Yield the ids of what sessions here were shown, once for each time."""
-    return (item.id for each in advice if not (each.withheld or each.imported) for item in each.items)
 
 
 def counts_of(advice: Sequence[Advice]) -> dict[str, int]:
