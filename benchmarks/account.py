@@ -46,7 +46,7 @@ def _show(name: str, sessions: list[Session]) -> int:
     past = Past()
     for session in sessions:
         for ran in session.calls:
-            past.saw(ran)
+            past.saw(ran.with_known_end())
     losses = asyncio.run(past.losses(RedactionGate(build_redactor()), LOSSES))
     print(f"\n{name}: {len(sessions)} sessions")
     for loss in losses:

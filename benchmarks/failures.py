@@ -135,7 +135,8 @@ async def replay(sessions: Sequence[Session], *, hidden_too: bool, memory: Memor
     pending = PendingFailures(RedactionGate(build_redactor()))
     for session in sessions:
         for ran in session.calls:
-            result = await pending.saw(ran if ran.has_failed or hidden_too else replace(ran, output=""))
+            seen = ran if ran.has_failed or hidden_too else replace(ran, output="")
+            result = await pending.saw(seen.with_known_end())
             for name, remedy in result.mended.items():
                 memory.mended(name, remedy)
             if result.failure:
@@ -149,7 +150,7 @@ async def first_day(sessions: Sequence[Session]) -> Memory:
     learner, memory = Learner(RedactionGate(build_redactor())), Memory()
     for session in sessions[:middle]:
         for ran in session.calls:
-            await learner.saw(ran)
+            await learner.saw(ran.with_known_end())
     for failure in (each for error in learner.learned() for each in error):
         memory.known[failure.project, failure.signature][failure.id] = failure
     return await replay(sessions[middle:], hidden_too=True, memory=memory)

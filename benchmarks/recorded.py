@@ -50,9 +50,7 @@ def _session(row: dict[str, Any]) -> Session:
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     calls = (call for call in row["calls"] if call["tool"] in _SHELLS)
     ran = [
-        Ran(
-            row["repo"], row["session"], call["input"], call["output"], bool(call["error"]), at + number * _SECOND
-        ).with_known_end()
+        Ran(row["repo"], row["session"], call["input"], call["output"], bool(call["error"]), at + number * _SECOND)
         for number, call in enumerate(calls)
     ]
     return Session(row["session"], row["repo"], at, tuple(ran), row.get("task", ""))

@@ -329,7 +329,7 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
                 if owners.has_strayed(ran.folder, began):
                     lesson.strayed += 1
                     continue
-                await learner.saw(ran := replace(ran, project=project))
+                await learner.saw(ran := replace(ran, project=project).with_known_end())
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
                 past.saw(ran)

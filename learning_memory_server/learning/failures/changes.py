@@ -40,29 +40,28 @@ class Change:
 
 def change(failed: Command, succeeded: Command) -> Change | None:
     """Return what was changed, None if it is anything but operands and edits of a known kind."""
-    mine, theirs = failed.steps, succeeded.steps
+    mine, theirs = failed.steps, list(succeeded.steps)
     if not (failed.is_certain and succeeded.is_certain) or not mine or not theirs:
         return Change() if failed.text == succeeded.text else None
-    left = mine[0].folder
+    left, entered = mine[0].folder, theirs[0].folder
     if left and not any(step.folder for step in theirs) and len(mine) > 1:
         # What came after the folder never ran if there was none, so what else differs says nothing against it.
         rest = change(replace(failed, steps=failed.steps[1:]), succeeded) or Change(is_exact=False)
         left_out = Edit("leave", ("cd", left, "&&"))
         return Change(rest.edits | {left_out}, rest.is_exact and not rest.edits)
-    if len(mine) != len(theirs):
+    is_more = len(theirs) == len(mine) + 1
+    # What enters a folder or installs something before the command is no edit of it.
+    added = theirs.pop(1 if entered and entered == left else 0) if is_more else None
+    if len(mine) != len(theirs) or (added and (added.redirections or theirs[0].joined not in {"", "&&"})):
         return None
     edits, is_exact = set[Edit](), True
     for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
-        if (number and one.joined != other.joined) or one.redirections != other.redirections:
-            return None
-        if one.words == other.words:
-            continue
-        found = _step_change(one, other)
-        if found is None:
+        found = Change() if one.words == other.words else _step_change(one, other)
+        if found is None or (number and one.joined != other.joined) or one.redirections != other.redirections:
             return None
         edits |= found.edits
         is_exact &= found.is_exact
-    return Change(frozenset(edits), is_exact and len(edits) <= 1) if edits or is_exact else None
+    return Change(frozenset(edits), is_exact and len(edits) + is_more <= 1) if edits or is_exact else None
 
 
 def _step_change(one: Step, other: Step) -> Change | None:

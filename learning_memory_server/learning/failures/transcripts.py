@@ -195,7 +195,7 @@ def _ended(record: dict[str, Any], path: Path, waiting: Waiting) -> Iterator[Ran
             output, is_error = ends(_joined(_parts(part.get("content")))), part.get("is_error") is True
             if not is_error or exit_status(output) is not None:
                 folder = _text(record.get("cwd")) or None
-                yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent).with_known_end()
+                yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
 
 
 class Refused(NamedTuple):
