@@ -141,6 +141,16 @@ async def test_only_what_is_whole_and_seen_can_be_approved(queue: Queue, cure: s
         "go test ./... | sh",
         "npx go test ./...",
         "go test $(cat flags) ./...",
+        # What an interpreter is given as a text is a program of its own.
+        "python3.11 -W ignore -c 'import this'",
+        "bash -lc 'cat flags > more'",
+        "/usr/bin/perl -pi -e s/a/b/ go.mod",
+        # Elsewhere than on this machine, or with more rights.
+        "ssh host reboot",
+        "gh pr merge 3",
+        "redis-cli FLUSHALL",
+        "git branch -D main",
+        "pkexec go test ./...",
     ],
 )
 async def test_what_may_do_harm_needs_more_than_a_yes(queue: Queue, cure: str) -> None:
@@ -148,6 +158,14 @@ async def test_what_may_do_harm_needs_more_than_a_yes(queue: Queue, cure: str) -
     assert is_risky(cure)
     with pytest.raises(InvalidInputError, match="may destroy"):
         queue.answer(replace(item, is_risky=is_risky(cure)))
+
+
+@pytest.mark.parametrize(
+    "cure",
+    ["python x.py -c y", "python -m pytest -c conf.ini", "sh x.sh -e", "gh pr view 3", "git branch", "pytest -k moved"],
+)
+def test_what_does_no_harm_needs_a_yes_alone(cure: str) -> None:
+    assert not is_risky(cure)
 
 
 THERE = (

@@ -31,7 +31,12 @@ _FOLLOWED: Final = 3  # Cures of an error in a list
 _FETCHES: Final = re.compile(
     r"\b(?:curl|wget|iwr|irm|iex|invoke-\w+|npx|bunx|uvx|pipx|dlx|eval|source|install|add|sync|upgrade|migrate)\b"
     r"|\b(?:npm|pnpm|yarn) (?:ci|exec|x|create|init)\b|\b(?:docker|podman) (?:run|pull)\b|--with\b|://"
-    r"|\bgit (?:clean|checkout|restore|clone|submodule)\b|--(?:no-verify|privileged|admin)\b",
+    r"|\bgit (?:clean|checkout|restore|clone|submodule)\b|--(?:no-verify|privileged|admin|prod|amend)\b|@latest\b"
+    r"|\bgit (?:branch|tag) -[dDfmM]|\bgh \w{1,20} (?:merge|create|close|edit|run|set)\b|\bgh api\b|\bdown -v\b"
+    r"|\b(?:ssh|scp|sftp|rsync|nc|telnet|pkexec|runas|crontab|systemctl|launchctl|osascript|fuser|mv|tee)\b"
+    # What an interpreter is given as a text is a program of its own.
+    r"|(?<![\w.-])(?:python[\d.]{0,5}|py|node|bash|sh|zsh|ruby|perl|php|deno|bun|pwsh|powershell)"
+    r"(?: -[WX] ?\S{1,40}| -\w{1,20}){0,3}? (?:-\w{0,3}[cer]|--eval|-enc\w{0,20})\b",
     re.IGNORECASE,
 )
 """Programs of a command that fetch and run, or delete, besides those that no rule allows."""
@@ -140,6 +145,7 @@ def is_risky(text: str) -> bool:
     """Return whether a command may destroy, publish, fetch and run, or ask for rights, or cannot be read surely."""
     command = parse(text)
     plain = re.sub(r"[\"'\\]", "", text)
+    plain = f"{plain}\n{plain.casefold()}"
     is_piped = any(
         step.joined in {"|", "|&"} and program(step.call or ("",)) in _INTERPRETERS for step in command.steps
     )
