@@ -24,7 +24,7 @@ Statement = Annotated[Text, _text(limits.STATEMENT_MAX)]
 Goal = Annotated[Statement, Field(description="What you want to achieve.")]
 Hypothesis = Annotated[Statement, Field(description="A belief that can turn out wrong.")]
 Action = Annotated[Statement, Field(description="What you do because of it.")]
-Prediction = Annotated[Statement, Field(description="What you will observe if it is right.")]
+Prediction = Annotated[Statement, Field(description="The observation to expect if it is right.")]
 Confidence = Annotated[float, Field(ge=0, le=1, description="Probability that the prediction comes true, 0-1.")]
 Narrative = Annotated[Text, _text(limits.NARRATIVE_MAX)]
 ValueText = Annotated[Text, _text(limits.VALUE_MAX), Field(description="A principle: what to do in such situations.")]
@@ -64,7 +64,7 @@ class RootCauseArgument(Arguments):
 
 
 class LessonArgument(Arguments):
-    """What is worth doing again."""
+    """The part worth doing again."""
 
     what_worked: Annotated[Narrative, Field(description="What worked.")] | None = None
     takeaway: Annotated[Narrative, Field(description="A rule for next time.")] | None = None

@@ -231,12 +231,12 @@ async def resolve_ghap(
     result: Annotated[args.Narrative, Field(description="What happened.")],
     surprise: Annotated[args.Narrative, Field(description="What contradicted the prediction.")] | None = None,
     root_cause: Annotated[args.RootCauseArgument, Field(description="Why you were wrong.")] | None = None,
-    lesson: Annotated[args.LessonArgument, Field(description="What is worth doing again.")] | None = None,
+    lesson: Annotated[args.LessonArgument, Field(description="The part worth doing again.")] | None = None,
     helped: args.HelpedIds | None = None,
     misled: args.MisledIds | None = None,
     ghap_id: args.GhapId | None = None,
 ) -> ResolvedEntry:
-    """Close your GHAP entry with what really happened.
+    """Close your GHAP entry with the real outcome.
 
     confirmed: the prediction came true. falsified: it did not; surprise and root_cause are then required. abandoned:
     you stopped before you knew. Add a lesson, and say what helped or misled. Be honest: wrong guesses teach most.

@@ -31,7 +31,7 @@ class RootCauseView(TypedDict):
 
 
 class LessonView(TypedDict):
-    """What is worth doing again."""
+    """The part worth doing again."""
 
     what_worked: NotRequired[str]
     takeaway: NotRequired[str]
