@@ -36,6 +36,29 @@ def _user_path(path: Path) -> Path:
         raise ValueError(str(error)) from error
 
 
+def _is_http(url: str) -> str:
+    if not all(each.strip().startswith(("http://", "https://")) for each in url.split(",")):
+        raise ValueError("must begin with http:// or https://")
+    return url
+
+
+def _names_a_host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        names_one = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        names_one = False  # Its message may quote part of a password
+    if not names_one:
+        raise ValueError("must name a host, as in http://127.0.0.1:11434")
+    return url
+
+
+def _is_absolute(model: str) -> str:
+    if model.startswith("."):
+        raise ValueError("must be an absolute path, or a name")  # The hub's working directory is not its sessions'
+    return str(_user_path(Path(model))) if model.startswith("~") else model
+
+
 def _no_boolean(value: object) -> object:
     # Variables are text, so numbers are parsed leniently. Without this check, TOML's `true` would be the number 1.
     if isinstance(value, bool):
@@ -90,6 +113,7 @@ _OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "jour
 """Settings in which a session may differ from its hub, and those that have led it there."""
 
 UserPath = Annotated[Path, AfterValidator(_user_path)]
+Model = Annotated[str, AfterValidator(_is_absolute)]
 Number = Annotated[int, BeforeValidator(_no_boolean)]
 
 
@@ -105,7 +129,7 @@ class Settings(BaseModel):
     project: Annotated[str, Field(min_length=1, max_length=limits.PROJECT_MAX)] | None = Field(
         default=None, description="The project's name; by default, the name of the folder's project."
     )
-    qdrant_url: Annotated[str, BeforeValidator(_joined)] | None = Field(
+    qdrant_url: Annotated[str, BeforeValidator(_joined), AfterValidator(_is_http)] | None = Field(
         default=None,
         description="A Qdrant server; by default the embedded engine is used. For a cluster, the URLs of several nodes: "
         "a list, or separated by commas.",
@@ -118,18 +142,20 @@ class Settings(BaseModel):
         default="sentence-transformers",
         description="What runs the model. `hashing` needs no model and finds shared words only; it is meant for tests.",
     )
-    embedding_model: str = Field(
+    embedding_model: Model = Field(
         default=DEFAULT_MODEL,
         validate_default=True,
         description="A sentence-transformers model: the packaged one, a folder's absolute path, or one that "
         "`download-model` has fetched; nothing is fetched automatically. One that brings no ONNX file needs the extra "
         "`sentence-transformers`. With `ollama`: the name of one of its models.",
     )
-    ollama_url: str = Field(default="http://127.0.0.1:11434", description="The Ollama server of the `ollama` backend.")
+    ollama_url: Annotated[str, AfterValidator(_is_http), AfterValidator(_names_a_host)] = Field(
+        default="http://127.0.0.1:11434", description="The Ollama server of the `ollama` backend."
+    )
     embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
         default=None, description="If set, the model's vectors must have this length."
     )
-    reranker_model: str | None = Field(
+    reranker_model: Model | None = Field(
         default=None,
         description="A cross-encoder that re-ranks the best results of a search: a folder's absolute path, or a model "
         "that `download-model` has fetched; by default results are not re-ranked.",
@@ -187,38 +213,12 @@ class Settings(BaseModel):
         "only at `debug`, to stderr. A running hub keeps its level. No level logs texts of users.",
     )
 
-    @field_validator("qdrant_url", "ollama_url")
-    @classmethod
-    def _is_http(cls, url: str | None) -> str | None:
-        if url is not None and not all(each.strip().startswith(("http://", "https://")) for each in url.split(",")):
-            raise ValueError("must begin with http:// or https://")
-        return url
-
-    @field_validator("ollama_url")
-    @classmethod
-    def _names_a_host(cls, url: str) -> str:
-        try:
-            parts = urlsplit(url)
-            names_one = bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            names_one = False  # Its message may quote part of a password
-        if not names_one:
-            raise ValueError("must name a host, as in http://127.0.0.1:11434")
-        return url
-
     @field_validator("embedding_model")
     @classmethod
     def _is_named(cls, model: str, info: ValidationInfo) -> str:
         if info.data.get("embedding_backend") == "ollama" and model == DEFAULT_MODEL:
             raise ValueError("must name a model of Ollama, such as nomic-embed-text")
         return model
-
-    @field_validator("embedding_model", "reranker_model")
-    @classmethod
-    def _is_absolute(cls, model: str | None) -> str | None:
-        if model and model.startswith("."):
-            raise ValueError("must be an absolute path, or a name")  # The hub's working directory is not its sessions'
-        return str(_user_path(Path(model))) if model and model.startswith("~") else model
 
     @property
     def journal_directory(self) -> Path:
