@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measuring import Option, options_of
-from learning_memory_server.cli.access import connection
+from learning_memory_server.cli import access
 from learning_memory_server.cli.command import Stored
 from learning_memory_server.cli.demo import examples, open_example, replay
 from learning_memory_server.cli.searching import Kind, Wanted, find, shown_of
@@ -27,7 +27,7 @@ def main() -> None:
     """Run the benchmark."""
     options = options_of(__doc__, data=Option(Path, "the questions", is_needed=True))
     configure_logging("critical")
-    connection.STARTS_HUB = False
+    access.STARTS_HUB = False
     asked = json.loads(options.data.read_text("utf-8"))["questions"]
     with tempfile.TemporaryDirectory() as folder:
         report = asyncio.run(measure(Path(folder), [(each["query"], tuple(each["first"])) for each in asked]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from learning_memory_server.cli.access.connection import Connection
+from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.demo import examples, open_example, replay
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "tutorial.md"

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import pytest
 from typer.testing import CliRunner, Result
 
-from learning_memory_server.cli.access import connection
+from learning_memory_server.cli import access
 from learning_memory_server.cli.app import app
 from learning_memory_server.errors import LockUnavailableError
 from learning_memory_server.system.locking import holder
@@ -88,7 +88,7 @@ def environment(storage: Path, tmp_path: Path, runtime: Path) -> dict[str, str]:
 @pytest.fixture
 def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
     # A test that wants a hub starts it.
-    monkeypatch.setattr(connection, "STARTS_HUB", False)
+    monkeypatch.setattr(access, "STARTS_HUB", False)
 
     def invoke(*arguments: str, **more: str) -> Result:
         return CliRunner().invoke(app, list(arguments), env={**environment, **more})

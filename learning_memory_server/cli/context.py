@@ -4,7 +4,7 @@ import os
 from typing import Final
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.text import UNCONFIRMED, helped_most

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page

@@ -16,7 +16,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import Connection
+from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.clients.catalog import find_launch
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError

@@ -15,7 +15,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.hub_client import find_hub, stop_running_hub
+from learning_memory_server.cli.access import find_hub, stop_running_hub
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.entry import Ghap

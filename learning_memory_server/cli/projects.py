@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.access import stop_running_hub
 from learning_memory_server.cli.command import Commands, Result, Stored, chosen_project, open_settings
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.names import Names

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import Connection, open_connection
+from learning_memory_server.cli.access import Connection, open_connection
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
 from learning_memory_server.cli.sharing import RULE_MAX, change_rules, rules_of
 from learning_memory_server.errors import InvalidInputError

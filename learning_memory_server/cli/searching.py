@@ -11,7 +11,7 @@ from rich.text import Text
 
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.cli import command, listing, out
-from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection
+from learning_memory_server.cli.access import WITHOUT_INDEX, open_connection
 from learning_memory_server.cli.command import Stored, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import (

@@ -16,7 +16,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Stored, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.review import Kind

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.values.log import Standing

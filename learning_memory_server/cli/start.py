@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.access import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed

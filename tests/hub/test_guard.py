@@ -53,7 +53,7 @@ except (BrokenPipeError, ConnectionResetError):
 """
 
 IMPATIENT_STOP = """
-from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.access import stop_running_hub
 print(stop_running_hub(term_seconds=0.5))
 """
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.cli.access import find_hub
 from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.version import JOURNAL_FORMAT
 from tests.acceptance.hubs import IN_PROC, Memory, is_alive, learn, until

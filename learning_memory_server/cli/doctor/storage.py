@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.hub_client import HubClient, find_hub, stop_running_hub
+from learning_memory_server.cli.access import HubClient, find_hub, open_connection, stop_running_hub
 from learning_memory_server.cli.command import describe_engine, describe_refusal
 from learning_memory_server.cli.doctor import Finding, Repair, about, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import Embedder

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import complete_index, open_connection
+from learning_memory_server.cli.access import complete_index, open_connection
 from learning_memory_server.cli.command import Commands, Result, Stored, YesOption, current_project, open_settings
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.errors import InvalidInputError

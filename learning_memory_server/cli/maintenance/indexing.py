@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Result, open_settings
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import complete_index, open_connection
+from learning_memory_server.cli.access import complete_index, open_connection
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.access.hub_client import HubClient, find_hub
+from learning_memory_server.cli.access import HubClient, find_hub
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery, programs

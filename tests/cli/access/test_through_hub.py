@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from learning_memory_server.cli.access.hub_client import HubClient, find_hub
+from learning_memory_server.cli.access import HubClient, find_hub
 from learning_memory_server.errors import (
     DeadlineExceededError,
     InvalidInputError,

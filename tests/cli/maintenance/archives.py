@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.cli.access import find_hub
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Ghap

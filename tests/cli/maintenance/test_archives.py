@@ -142,7 +142,7 @@ def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
 WRITER = """
 import json, os, sys
 from learning_memory_server.system.ipc import discovery
-from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.cli.access import find_hub
 batches = json.load(sys.stdin)
 for batch in batches:
     hub = find_hub(discovery.Place(os.environ))
