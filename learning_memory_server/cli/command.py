@@ -24,7 +24,6 @@ from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import parse_moment, utc_now
@@ -190,10 +189,6 @@ class Stored(Kept):
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""
         return weigh_all(values, self.value_log, self.verdicts, self.collector)
-
-    def errors(self, project: str | None) -> list[list[Failure]]:
-        """Return the failures of each error, of one project or of all."""
-        return [known for known in self.failure_log.errors() if project in {None, known[-1].project}]
 
     def counts(self) -> Counter[str]:
         """Return the number of entries of each project that has some."""

@@ -94,7 +94,7 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     """
     stored = command.Stored(command.open_settings())
     wanted = command.chosen_project(project, stored)
-    found = stored.errors(wanted)
+    found = stored.failure_log.errors(wanted)
     found.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
     shown = error_views(found[:limit], stored.settings)
     where = "" if wanted is None else " in this project"

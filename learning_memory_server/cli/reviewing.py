@@ -1,7 +1,7 @@
 """`review`: what agents may be told only with a person's yes."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,6 +17,7 @@ from learning_memory_server.learning.review import Kind, Waiting
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.views import fields
 from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
 from learning_memory_server.sharing.tree import top_of
 from learning_memory_server.system.files import read
@@ -78,8 +79,7 @@ def _listed(items: Sequence[Waiting]) -> Result:
     )
     if not items:
         out.say("Nothing waits for an answer.")
-    shown = [asdict(each) | {"since": each.since.isoformat()} for each in items]
-    return Result({"results": shown, "count": len(items)})
+    return Result({"results": [fields(Waiting, each) for each in items], "count": len(items)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def _by_words(wanted: Wanted, stored: Stored) -> dict[Kind, list[listing.View]]:
         values = [value_views.value(each) for each in stored.standings(stored.value_log.current(None, named))]
         others[Kind.VALUES] = _best(query, values, lambda value: value["text"])
     if Kind.ERRORS in wanted.kinds:
-        errors = listing.error_views(stored.errors(named), stored.settings)
+        errors = listing.error_views(stored.failure_log.errors(named), stored.settings)
         others[Kind.ERRORS] = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
     return others
 

@@ -205,9 +205,10 @@ class FailureLog(Records[Failure]):
         """Return all failures of a project, error by error."""
         return [each for error in self._grouped().get(project, {}).values() for each in error.values()]
 
-    def errors(self) -> list[list[Failure]]:
-        """Return the failures of each error, oldest first."""
-        return [sorted(error.values(), key=_age) for project in self._grouped().values() for error in project.values()]
+    def errors(self, project: str | None = None) -> list[list[Failure]]:
+        """Return the failures of each error, of one project or of all, oldest first."""
+        projects = self._grouped().values() if project is None else [self._grouped().get(project, {})]
+        return [sorted(error.values(), key=_age) for each in projects for error in each.values()]
 
     def add(self, *things: Failure, at: datetime | None = None) -> None:
         """Write failures to the log; see `Records.add`."""

@@ -127,9 +127,7 @@ class Review:
         )
 
     def _cures(self, project: str) -> Iterator[Waiting]:
-        for known in self.failures.errors():
-            if known[-1].project != project:
-                continue
+        for known in self.failures.errors(project):
             for cure in cures_of(known):
                 last, ids = cure.last, [cure_id(each) for each in cure.cases]
                 # The one that was answered is shown, so that the answer is that to what is shown.

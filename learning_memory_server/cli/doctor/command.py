@@ -30,6 +30,7 @@ from learning_memory_server.errors import InvalidSettingsError, LearningMemoryEr
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
+from learning_memory_server.server.views import fields
 from learning_memory_server.system.paths import config_file
 
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
@@ -79,13 +80,12 @@ def doctor(
         out.say(f"\nNo problems; {out.counted(warnings, 'warning')}.", "bold yellow")
     else:
         out.say("\nEverything is in order.", "bold green")
-    found, repairs = ([_as_data(finding) for finding in each] for each in (findings, repaired))
+    found, repairs = (
+        [fields(("level", "topic", "sentence"), each, sentence=one_line(each.sentence)) for each in some]
+        for some in (findings, repaired)
+    )
     document = {"problems": problems, "warnings": warnings, "findings": found, "repairs": repairs}
     return Result(document, not problems)
-
-
-def _as_data(finding: Finding) -> dict[str, str]:
-    return {"level": finding.level.value, "topic": finding.topic, "sentence": one_line(finding.sentence)}
 
 
 def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 import time
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -11,7 +10,7 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Result, open_settings
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.engines.server_log import places_of, urls_of
+from learning_memory_server.index.engines.server_log import checked_address, places_of, urls_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.files import disk_use
@@ -67,9 +66,8 @@ async def migrate(
     if gone and not leave:
         raise InvalidInputError("--gone needs --leave.")
     (url,) = urls
-    for parts in map(urlsplit, urls_of(url)):
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InvalidInputError("The URL must look like https://host:6333.")
+    for each in urls_of(url):
+        checked_address(each, None)
     began, settings = time.monotonic(), open_settings()
     key = None if gone else _key_for(url, settings)
     async with open_connection(settings, "migrate") as connection:

@@ -91,13 +91,6 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
     return chunker
 
 
-def server_availability() -> Availability:
-    """Return what is known of a server: nothing yet."""
-    from learning_memory_server.index.engines.qdrant_requests import Availability
-
-    return Availability()
-
-
 async def server_version(settings: Settings, url: str) -> dict[str, Any]:
     """Ask a Qdrant server for its version, without opening or creating anything; see `Availability.describe`."""
     from learning_memory_server.index.engines.qdrant_requests import Requests

@@ -75,7 +75,11 @@ class Indexed(Kept):
         reranker = settings.reranker_model
         self.reranking = Reranking(self.embeddings, partial(backends.load_reranker, reranker) if reranker else None)
         self.outdated = OutdatedPoints(settings.outdated_file)
-        self.availability = backends.server_availability() if settings.qdrant_url else None
+        self.availability: Availability | None = None
+        if settings.qdrant_url:
+            from learning_memory_server.index.engines.qdrant_requests import Availability
+
+            self.availability = Availability()
         open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
         self.index = VectorIndex(
             self.embeddings,

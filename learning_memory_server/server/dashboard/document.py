@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.learning.review import Waiting
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item, Trial
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import FrameStore
 
-VERSION: Final = 2  # The version of the document
 _SENT: Final = 5.0  # Seconds after which the page has been sent, and its RAM can be given back
 _DIGITS: Final = 4  # Of a place on the map: a ten-thousandth is less than a pixel
 
@@ -70,13 +70,12 @@ class Dashboard:
         advice = _of(project, services.advice_log.all())
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
-        errors = [known for known in services.failure_log.errors() if _of(project, known[-1:])]
+        errors = services.failure_log.errors(project)
         named = {each.project for each in entries} | {known[-1].project for known in errors}
         errors.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
         loop = asyncio.get_running_loop()
         loop.call_later(_SENT, loop.run_in_executor, None, trim_heap)
         return {
-            "version": VERSION,
             "made_at": services.clock().isoformat(),
             "project": project,
             # Thousands, which others should not wait for.
@@ -116,7 +115,7 @@ class Dashboard:
     def _waiting(self, projects: Iterable[str]) -> list[dict[str, Any]]:
         """Return what waits for a person's yes, what cost most first."""
         found = chain.from_iterable(self.services.review.waiting(name, self.services.clock()) for name in projects)
-        return [asdict(each) | {"since": each.since.isoformat()} for each in sorted(found, key=lambda each: -each.cost)]
+        return [fields(Waiting, each) for each in sorted(found, key=lambda each: -each.cost)]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""

@@ -111,9 +111,6 @@ async def reindex(services: Services, report: Report, *, axis: _AxisName | None)
 
 async def migrate(services: Services, report: Report, *, url: str, key: str | None, to_server: bool) -> dict[str, Any]:
     """Copy the index to a server or back, and add missing points; `collections` by name, see `index.moving.Moved`."""
-    # An embedded engine's `:memory:` could be read by no other process.
-    if not url.startswith(("http://", "https://")):
-        raise InvalidInputError("The URL must begin with http:// or https://.")
     index, settings = services.index, services.settings
     report("Loading the embedding model")
     identity = await index.embeddings.identity()
