@@ -119,7 +119,9 @@ def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels],
             [material.ids[row] for row in rows],
             [each[rows] for each in material.apart],
         )
-        numbers = {name: number for number, members in fit(request, clusterer).members().items() for name in members}
+        numbers = {
+            name: number for number, each in enumerate(fit(request, clusterer).clusters) for name in each.members
+        }
         return np.array([numbers.get(name, -1) for name in request.ids])
 
     def at_random(rows: Labels) -> Labels:

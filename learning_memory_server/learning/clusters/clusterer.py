@@ -198,7 +198,8 @@ class LiveAxis:
             stamp, at = self.stamp(), self.owner.clock()
             try:
                 fit = await self.owner.fitting.fit(partial(self._request, index))
-                await self.owner.lineages.remember(self.axis, self.project, fit.members())
+                members = {each.id.number: frozenset(each.members) for each in fit.clusters}
+                await self.owner.lineages.remember(self.axis, self.project, members)
                 log.info("axis.clustered", axis=self.axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
             finally:
@@ -299,7 +300,7 @@ class ExperienceClusterer:
 
     def reread_numbers(self) -> None:
         """Reread the history of cluster numbers, and drop all fits: texts or numbers were changed behind them."""
-        self.lineages.reread()
+        self.lineages = LineageLog(self.history, self.clock)
         for axis in self._axes.values():
             axis.drop()
 

@@ -139,10 +139,6 @@ class LineageLog:
                 self._lineages = await asyncio.to_thread(self._read)
             return self._lineages
 
-    def reread(self) -> None:
-        """Read the log again at the next use."""
-        self._lineages = None
-
     async def remember(self, axis: Axis, project: str | None, now: Mapping[int, frozenset[str]]) -> None:
         """Record which experiences a fit has moved to which cluster."""
         lineage = await self.of(axis, project)
@@ -199,10 +195,6 @@ class AxisFit:
     clusters: tuple[FittedCluster, ...]  # largest first
     ids: Sequence[str]  # every entry, in a cluster or not
     explanation: str | None  # why there are few clusters, if so
-
-    def members(self) -> dict[int, frozenset[str]]:
-        """Return the members of each cluster, by number."""
-        return {cluster.id.number: frozenset(cluster.members) for cluster in self.clusters}
 
 
 Kind = TypeVar("Kind", OutcomeStatus, RootCauseCategory)

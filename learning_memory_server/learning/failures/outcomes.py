@@ -106,7 +106,8 @@ def run_of(command: str, output: str, error: str, *, at: datetime, project: str,
     status = exit_status(error) if error else 0
     if status is None or not is_test_or_build(command):
         return None
-    return Run(at, shown(command, project, folder), status, **counts_in(error or output))
+    shown = shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), limits.RUN_COMMAND_MAX)
+    return Run(at, shown, status, **counts_in(error or output))
 
 
 def exit_status(error: str) -> int | None:
@@ -128,11 +129,6 @@ def counts_in(output: str) -> dict[str, Any]:
     if ran := _RAN.search("\n".join(lines)):
         return {"passed": int(ran[1])}
     return {}
-
-
-def shown(command: str, project: str, folder: str) -> str:
-    """Return a command on one line, without folders of this machine, shortened."""
-    return shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), limits.RUN_COMMAND_MAX)
 
 
 def _is_such(call: Sequence[str]) -> bool:

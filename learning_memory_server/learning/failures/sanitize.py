@@ -209,16 +209,12 @@ def _bare(line: str) -> str:
 
 def normalized(line: str) -> str | None:
     """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
-    line = _marked(_PYTEST.sub("", line), _MARKS)
+    line = _marked(line, _MARKS)
     return line if _LETTER.search(_MARK.sub("", line)) else None
 
 
-def with_names(line: str) -> str:
-    """Return a line without numbers, addresses and times, but with its names."""
-    return _marked(_PYTEST.sub("", line), _UNNAMED)
-
-
 def _marked(line: str, marks: Iterable[tuple[re.Pattern[str], str]]) -> str:
+    line = _PYTEST.sub("", line)
     for pattern, mark in marks:
         line = pattern.sub(mark, line)
     return one_line(line)[:SIGNATURE_MAX].rstrip()
@@ -314,5 +310,5 @@ async def kept(
     texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if said else ())]
     command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
     signature = normalized(line) if said or any_line else None
-    line = with_names(tidied(line, project, folder))
+    line = _marked(tidied(line, project, folder), _UNNAMED)
     return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), signature, line, tuple(named))

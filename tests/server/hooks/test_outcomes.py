@@ -2,7 +2,7 @@
 
 import pytest
 
-from learning_memory_server.learning.failures.outcomes import counts_in, is_test_or_build, run_of, shown
+from learning_memory_server.learning.failures.outcomes import counts_in, is_test_or_build, run_of
 from learning_memory_server.model import limits
 from tests.support import NOON
 
@@ -118,7 +118,15 @@ def test_a_command_that_did_not_end_by_itself_is_no_run(error: str) -> None:
 
 
 def test_a_command_is_shown_without_paths_of_the_machine_and_on_one_line() -> None:
-    command = "cd /home/ann/shop &&\n  /home/ann/shop/run /home/ann/.cargo/bin/cargo test"
-
-    assert shown(command, "acme/shop", "/home/ann/shop") == "cd . && run ~/.cargo/bin/cargo test"
-    assert len(shown("pytest " + "x" * 1000, "shop", "")) == limits.RUN_COMMAND_MAX
+    run = run_of(
+        "cd /home/ann/shop &&\n  /home/ann/.cargo/bin/cargo test --manifest-path /home/ann/shop/Cargo.toml",
+        *("", ""),
+        at=NOON,
+        project="acme/shop",
+        folder="/home/ann/shop",
+    )
+    assert run
+    assert run.command == "cd . && ~/.cargo/bin/cargo test --manifest-path Cargo.toml"
+    long = run_of("pytest " + "x" * 1000, "", "", at=NOON, project="shop", folder="")
+    assert long
+    assert len(long.command) == limits.RUN_COMMAND_MAX
