@@ -137,8 +137,8 @@ LM.placed = (groups, x, y, width, height) => {
     const gap = tall + (LM.isNarrow() ? 14 : 20);
     const [top, bottom] = [y(d3.max(members, (point) => point.y)), y(d3.min(members, (point) => point.y))];
     const places = [top - gap, bottom + gap, (top + bottom) / 2].map((one) => Math.min(Math.max(one, tall), height - tall));
-    // Rather where no sign is.
-    for (const [middle, isFree] of [...places.map((one) => [one, true]), ...places.map((one) => [one, false])]) {
+    // Rather where no sign is; where signs are few, only there.
+    for (const [middle, isFree] of [...places.map((one) => [one, true]), ...(signs.length > 60 || !placed.length ? places : []).map((one) => [one, false])]) {
       const box = [at - half, middle - tall, at + half, middle + tall];
       if (taken.some((other) => covers(box, other)) || (isFree && signs.some((sign) => covers(box, sign)))) continue;
       taken.push(box);
