@@ -31,6 +31,7 @@ why             context                  Show the advice that the last session o
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
 review          reviewing                Answer which advice agents may get: fixes of errors, lessons of others, and your refusals.
+resolve         reviewing                Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.

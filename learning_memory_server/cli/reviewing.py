@@ -1,4 +1,4 @@
-"""`review`: what agents may be told only with a person's yes."""
+"""`review`: what agents may be told only with a person's yes. `resolve`: how an entry ended that was left open."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from learning_memory_server.learning.review import Kind, Waiting
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.views import fields
 from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
 from learning_memory_server.sharing.tree import top_of
@@ -66,6 +67,28 @@ async def review(
     left = len(Stored(settings).review.waiting(project, utc_now()))
     out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
     return Result({"waiting": left})
+
+
+@commands.command(example='ghap_20260301_120000_ffffff abandoned "Nobody needs it any more."')
+async def resolve(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An open entry; `status` lists them.")],
+    outcome: Annotated[OutcomeStatus, typer.Argument(metavar="OUTCOME", help="How it ended.")],
+    result: Annotated[str, typer.Argument(metavar="[RESULT]", help="What happened.")] = "Closed by a person.",
+    surprise: Annotated[str | None, typer.Option(help="What contradicted the prediction.")] = None,
+    category: Annotated[RootCauseCategory | None, typer.Option(help="The kind of root cause.")] = None,
+    cause: Annotated[str | None, typer.Option(help="Why the hypothesis was wrong.")] = None,
+    takeaway: Annotated[str | None, typer.Option(help="A rule for next time.")] = None,
+) -> None:
+    """Close an entry that its agent left open, as `resolve_ghap` does for agents.
+
+    A falsified one needs --surprise, --category and --cause.
+    """
+    given: dict[str, object] = {"status": outcome.value, "result": result, "surprise": surprise}
+    given |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
+    given |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
+    async with open_connection(open_settings(), "resolve") as connection:
+        reply = await connection.call("resolve_ghap", ghap_id=name, **given)
+    out.say(f"{reply['id']} is {reply['status']}.")
 
 
 def _listed(items: Sequence[Waiting]) -> Result:

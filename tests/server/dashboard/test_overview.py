@@ -50,7 +50,7 @@ def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> No
         assert words in main, words
     offered = commands(shown)
     (still_open,) = shown.evaluate("LM.data.open.map((entry) => entry.id)")
-    for command in (f"forget {still_open}", f"share {entry(0).id}", f"review {entry(4).id} --never"):
+    for command in (f"resolve {still_open} abandoned", f"share {entry(0).id}", f"review {entry(4).id} --never"):
         assert f"learning-memory-server {command}" in offered
     # What is read here is not offered once more, and no command quotes a stored text.
     assert all(

@@ -81,7 +81,7 @@ LM.openParts = (entry) => [
   LM.part("Hypothesis", entry.hypothesis),
   LM.part("Action", entry.action),
   LM.part("Prediction", entry.prediction),
-  LM.decisions(["If nobody comes back to it:", "forget", entry.id]),
+  LM.decisions(["If nobody comes back to it:", "resolve", entry.id, "abandoned"]),
 ];
 LM.staleNote = (entry) => {
   if (!LM.isStale(entry)) return null;

@@ -55,8 +55,8 @@ LM.overviewWaiting = () => {
 LM.overviewOpen = (open) => {
   const days = (entry) => Math.floor((LM.madeAt - new Date(entry.created_at)) / 864e5);
   if (!open.length) return null;
-  return LM.card(`Open: ${LM.count(open.length, "entry", "entries")}`, "Started and not resolved, oldest first. The agent that comes back to it says how it ended; drop what nobody comes back to.",
-    LM.list([...open].reverse(), (entry) => LM.fact(LM.thing(entry.id, LM.short(entry.goal, 140)), [days(entry) < 1 ? "since today" : `for ${LM.count(days(entry), "day")}`, LM.projects.length > 1 ? [", ", LM.line(entry.project, 60)] : null], "forget", entry.id), "rows tight", 3));
+  return LM.card(`Open: ${LM.count(open.length, "entry", "entries")}`, "Started and not resolved, oldest first. The agent that comes back to it says how it ended; close what nobody comes back to.",
+    LM.list([...open].reverse(), (entry) => LM.fact(LM.thing(entry.id, LM.short(entry.goal, 140)), [days(entry) < 1 ? "since today" : `for ${LM.count(days(entry), "day")}`, LM.projects.length > 1 ? [", ", LM.line(entry.project, 60)] : null], "resolve", entry.id, "abandoned"), "rows tight", 3));
 };
 
 // This week's lessons, those first that helped most, then those that surprised.
