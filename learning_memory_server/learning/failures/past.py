@@ -191,26 +191,17 @@ class _Group:
     cases: list[_Case]
 
     @cached_property
-    def sessions(self) -> set[str]:
-        return {each.ran.session for each in self.cases}
-
-    @cached_property
-    def fixes(self) -> dict[object, list[_Case]]:
-        """The cases whose error disappeared, by its cure: a change of the command, or another one before it."""
-        found = defaultdict[object, list[_Case]](list)
-        for each in self.cases:
-            if each.fix:
-                found[each.change or each.fix].append(each)
-        return found
-
-    @cached_property
     def fixed(self) -> list[_Case]:
         """The cases that went away in the most usual way that was seen often enough to be told; none if none was."""
-        return max(filter(self._is_enough, self.fixes.values()), key=_sessions, default=[])
+        alike = defaultdict[object, list[_Case]](list)
+        for each in self.cases:
+            if each.fix:
+                alike[each.change or each.fix].append(each)
+        return max(filter(self._is_enough, alike.values()), key=_sessions, default=[])
 
     def _is_enough(self, cases: list[_Case]) -> bool:
         times, fix = _sessions(cases), cases[0].fix
-        is_usual = 2 * times >= len(self.sessions)
+        is_usual = 2 * times >= _sessions(self.cases)
         if cases[0].edits:
             return times > 1 or is_usual
         repairs = _REPAIRS.search(fix) and not _TESTS.search(cases[0].ran.command)
@@ -221,7 +212,7 @@ class _Group:
         """Whether a person learns something of it: not of tests that failed while something was written."""
         first = self.cases[0]
         is_named = _OF_PLACE.search(first.line) and not first.line.endswith(":")
-        return len(self.sessions) >= _SESSIONS and bool(self.fixed or first.folder or is_named)
+        return _sessions(self.cases) >= _SESSIONS and bool(self.fixed or first.folder or is_named)
 
     async def loss(self, gate: RedactionGate) -> Loss:
         """Return what a person reads of it."""
@@ -234,7 +225,7 @@ class _Group:
             command, fix = " ".join(program.old), " ".join(program.new)
         return Loss(
             len(self.cases),
-            len(self.sessions),
+            _sessions(self.cases),
             shortened((await kept(gate, command, project, folder)).command, _SHOWN),
             shortened(tidied(line, project, folder), _LINE_MAX),
             shortened((await kept(gate, fix, project, folder)).command, _SHOWN) if fix else "",
