@@ -146,7 +146,7 @@ class ClusterDocument(AxisView):
 
 
 class MemberDocument(TypedDict):
-    """A cluster with all its experiences, most central first. `clusters --members` prints this."""
+    """A cluster with all its experiences, most central first: the `cluster` of `show`."""
 
     cluster_id: str
     axis: str
@@ -303,7 +303,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "list": (EntryDocument,),
     "show": (ShownDocument,),
     "search": (FoundDocument,),
-    "clusters": (ClusterDocument, MemberDocument),
+    "clusters": (ClusterDocument,),
     "values": (ValueDocument,),
     "calibration": (CalibrationView,),
     "failures": (ErrorsDocument,),

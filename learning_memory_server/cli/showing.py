@@ -32,14 +32,20 @@ commands = command.Commands()
 @commands.command(example="ghap_20260301_120000_ffffff")
 async def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
+    project: command.ProjectOption = None,
 ) -> command.Result:
-    """Show everything about one entry, value, memory, error or cluster."""
+    """Show everything about one entry, value, memory, error or cluster.
+
+    With --project, a cluster of that project's experiences.
+    """
     stored = command.Stored(command.open_settings())
-    found = _find(name, stored)
+    project, found = command.chosen_project(project, stored), _find(name, stored)
+    if project and not isinstance(found, ClusterId):
+        raise InvalidInputError("--project is for the ids of clusters.")
     kind: str
     display: Callable[[dict[str, Any]], None]
     if isinstance(found, ClusterId):
-        kind, view, display = "cluster", await _read_cluster(found), _show_members
+        kind, view, display = "cluster", await _read_cluster(found, project), _show_members
     elif isinstance(found, Ghap):
         view = entry_views.whole_entry(found) | notes_here([found], stored)[found.id]
         kind, display = "entry", _show_entry
@@ -154,7 +160,6 @@ def _show_value(value: dict[str, Any]) -> None:
         ("project", one_line(value["project"])),
         ("created", _moment(value["created_at"])),
         ("distance", f"{evidence['centroid_distance']} to the centroid; at most {evidence['threshold']}"),
-        ("similarity", f"{evidence['similarity']}"),
         ("support", "{:.2f} to {:.2f} (95 % interval)".format(*support["interval"])),
         ("for", _ids(value["supported_by"])),
         ("against", _ids(value["contradicted_by"])),
@@ -213,9 +218,6 @@ def _ids(ids: list[str]) -> str:
 @commands.command(example="root_cause")
 async def clusters(
     axis: Annotated[Axis, typer.Argument(metavar="AXIS", help="full, strategy, surprise or root_cause.")],
-    members: Annotated[
-        str | None, typer.Option("--members", metavar="ID", help="Show the experiences of this cluster.")
-    ] = None,
     project: command.ProjectOption = None,
     noise: Annotated[
         bool, typer.Option("--noise", help="Also show experiences that are in no cluster: the newest 50.")
@@ -224,22 +226,10 @@ async def clusters(
     """Show what keeps recurring on an axis: clusters of similar experiences.
 
     With --project, only that project's experiences are clustered, and the clusters
-    have ids of their own.
+    have ids of their own. `show` lists the experiences of one.
     """
-    wanted = None if members is None else ClusterId.parse(members)
-    if wanted is not None and wanted.axis is not axis:
-        raise InvalidInputError(
-            f"--members: {wanted} is a cluster of axis {wanted.axis}, not of {axis}.",
-            hint=f"Run: learning-memory-server clusters {wanted.axis} --members {wanted}",
-        )
-    if wanted is not None and noise:
-        raise InvalidInputError("Give either --members or --noise: a cluster has no noise.")
     settings = command.open_settings()
     project = command.chosen_project(project, command.Stored(settings))
-    if wanted is not None:
-        cluster = await _read_cluster(wanted, project)
-        _show_members(cluster, whole=True)
-        return command.Result(cluster)
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all(
@@ -250,7 +240,7 @@ async def clusters(
     return command.Result({**document, "count": len(found["clusters"])})
 
 
-async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> dict[str, Any]:
+async def _read_cluster(cluster_id: ClusterId, project: str | None) -> dict[str, Any]:
     """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
     async with open_connection(command.open_settings(), "clusters") as connection:
         await connection.run("complete")
@@ -269,7 +259,7 @@ async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> di
     }
 
 
-def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
+def _show_members(cluster: dict[str, Any]) -> None:
     facts: list[tuple[str, str | Text]] = [
         ("cluster", out.identity(cluster["cluster_id"])),
         ("experiences", f"{cluster['count']:,}"),
@@ -282,11 +272,7 @@ def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
         ]
     out.facts([*facts, ("root causes", _counts(cluster.get("root_causes", {})))])
     out.say()
-    shown = cluster["members"] if whole else cluster["members"][: out.SHOWN]
-    out.records(entry_record(entry) for entry in shown)
-    if len(shown) < cluster["count"]:
-        every = f"clusters {cluster['axis']} --members {cluster['cluster_id']}"
-        out.say(f"{len(shown)} of {out.counted(cluster['count'], 'experience')}; `{every}` shows all.")
+    out.records(map(entry_record, cluster["members"]))
 
 
 def _show_clusters(found: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ _AT_ONE_WIDTH: Final = (
     "show nothing",
     "import {path} --dry-run",
     "search 'flaky test' --limit 3 --explain",
-    "clusters full --members full_0",
+    "show full_0",
     f"forget {_ENTRY} --dry-run",
     "reindex strategy",
     "backup {path}.tar.gz",

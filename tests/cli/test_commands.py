@@ -190,9 +190,8 @@ def test_a_command_that_needs_the_lock_names_the_process_that_has_it(
 @pytest.mark.usefixtures("filled")
 def test_clusters_shows_clusters_and_their_members(run: Any) -> None:
     assert "3 clusters of 24 experiences; 0 in none of them." in printed(run("clusters", "full"))
-    members = run("clusters", "full", "--members", "full_0").stdout
+    members = run("show", "full_0").stdout
     assert sorted(members.count(f"Fix the {subject}") for subject in SUBJECTS) == [0, 0, 8]
-    assert run("show", "full_0").stdout == members
 
 
 @pytest.mark.slow
@@ -203,8 +202,8 @@ def test_clusters_of_a_project_have_ids_of_their_own(run: Any) -> None:
     assert [each["size"] for each in own["clusters"]] == [8, 8, 8]
     names = [each["cluster_id"] for each in own["clusters"]]
     assert not set(names) & {each["cluster_id"] for each in everywhere["clusters"]}
-    members = run("clusters", "full", "--project", "garden", "--members", names[0]).stdout
-    assert "label" in members
+    assert "label" in run("show", names[0], "--project", "garden").stdout
+    assert "--project is for" in refusal(run("show", "ghap_20260101_000007_abcdef", "--project", "garden"))
     assert "elsewhere" in refusal(run("clusters", "full", "--project", "elsewhere"))
 
 
@@ -224,7 +223,6 @@ def test_clusters_shows_what_is_in_none_on_request(run: Any, write_lines: Any) -
     without = run("clusters", "full")
     assert shown.exit_code == without.exit_code == 0
     assert shown.stdout.removeprefix(without.stdout) == ("In no cluster:\nghap_20260101_000030_abcdef  Cook lasagne\n")
-    assert "--noise" in refusal(run("clusters", "full", "--noise", "--members", "full_0"))
 
 
 @pytest.mark.slow
@@ -234,8 +232,8 @@ def test_clusters_of_too_few_say_how_many_are_needed(run: Any, write_lines: Any)
 
 
 @pytest.mark.parametrize("cluster", ["nonsense", "surprise_0"])
-def test_members_of_a_malformed_or_foreign_cluster_id_are_an_error(cluster: str, run: Any) -> None:
-    assert refusal(run("clusters", "full", "--members", cluster)).startswith("error: ")
+def test_a_malformed_or_unknown_cluster_id_is_an_error(cluster: str, run: Any) -> None:
+    assert refusal(run("show", cluster)).startswith("error: ")
 
 
 def test_values_come_from_the_journal_largest_cluster_first(run: Any, storage: Path) -> None:

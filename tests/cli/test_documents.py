@@ -24,7 +24,7 @@ CALLS = {
     "list": ["", "--limit 3"],
     "show": ["ghap_20260101_000007_abcdef", VALUE, MEMORIES[0], ERROR, "full_0"],
     "search": ["flaky --lexical", "flaky --explain", "SQLite --only memories --explain", "x --only values"],
-    "clusters": ["full", "full --members full_0"],
+    "clusters": ["full"],
     "values": [""],
     "failures": ["", "--project garden"],
     "review": [""],

@@ -67,11 +67,6 @@ class _Case:
     edits: frozenset[Edit] = _NONE  # what was changed in the command that worked
 
     @property
-    def folder(self) -> str:
-        """The folder that it could not change to."""
-        return _missing_folder(self.line)
-
-    @property
     def error(self) -> str:
         """Its line without numbers."""
         return _NUMBER.sub("#", self.line)
@@ -84,7 +79,7 @@ class _Case:
     @property
     def key(self) -> object:
         """The common property of cases that are one mistake: the folder, the program that worked, else the error."""
-        parts = PurePath(tidied(self.folder, self.ran.project, self.ran.folder)).parts
+        parts = PurePath(tidied(_missing_folder(self.line), self.ran.project, self.ran.folder)).parts
         return parts[: None if parts[:1] == ("/",) else 1] or (self.change if _has_program(self.change) else self.error)
 
     @property
@@ -152,7 +147,7 @@ class Past:
         elif ran.has_failed and (line := _line_of(ran)):
             case = _Case(replace(ran, output=""), line)
             self._cases.append(case)
-            if not case.folder:  # What worked elsewhere says nothing of a folder that is not there
+            if not _missing_folder(line):  # What worked elsewhere says nothing of a folder that is not there
                 cases.append(case)
         if cases := [each for each in cases if not each.worked and each.age < _WITHIN]:
             self._open[about] = cases
@@ -166,7 +161,7 @@ class Past:
         changes = [each for each in dict.fromkeys(chain.from_iterable(by_error.values())) if _has_program(each)]
         for case in self._cases:
             key = case.key
-            if not (case.edits or case.folder):
+            if not (case.edits or _missing_folder(case.line)):
                 (usual, _), *_ = by_error[case.error].most_common(1) or [(_NONE, 0)]
                 known = usual if _has_program(usual) else key
                 key = next((each for each in changes if _would_change(case, each)), known)
@@ -212,7 +207,7 @@ class _Group:
         """Whether a person learns something of it: not of tests that failed while something was written."""
         first = self.cases[0]
         is_named = _OF_PLACE.search(first.line) and not first.line.endswith(":")
-        return _sessions(self.cases) >= _SESSIONS and bool(self.fixed or first.folder or is_named)
+        return _sessions(self.cases) >= _SESSIONS and bool(self.fixed or _missing_folder(first.line) or is_named)
 
     async def loss(self, gate: RedactionGate) -> Loss:
         """Return what a person reads of it."""

@@ -35,8 +35,8 @@ COMMANDS = (
     "search flaky --limit 50 --lexical",
     "search nothing --domain security",
     "clusters full",
-    "clusters full --members full_1",
-    "clusters full --members full_99",
+    "show full_1",
+    "show full_99",
     "clusters surprise",
     "list",
     "values",
@@ -96,7 +96,7 @@ def test_results_that_take_several_replies_are_shown_completely(
 ) -> None:
     story = "the queue fills because nothing drains it " * 20
     run("import", write_lines(*(old_entry(n, hypothesis=f"{n} {story}") for n in range(50))))
-    commands = ["search queue --limit 50", "clusters full", "clusters full --members full_0"]
+    commands = ["search queue --limit 50", "clusters full", "show full_0"]
     alone = [run(*command.split()) for command in commands]
     start_hub()
     assert [run(*command.split()).output for command in commands] == [done.output for done in alone]

@@ -54,7 +54,8 @@ def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> No
         assert f"learning-memory-server {command}" in offered
     # What is read here is not offered once more, and no command quotes a stored text.
     assert all(
-        re.fullmatch(r"learning-memory-server (?!show)[a-z-]+( [\w-]+)?( --never)?", each) for each in offered
+        re.fullmatch(r"learning-memory-server (?!show)[a-z-]+( [\w-]+)?( --never| abandoned)?", each)
+        for each in offered
     ), offered
 
 
