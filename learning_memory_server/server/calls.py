@@ -26,7 +26,7 @@ from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
-from learning_memory_server.server.schema import TOO_LONG, require_bounded, shorten
+from learning_memory_server.server.schema import TOO_LONG, flaws_of, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
 from learning_memory_server.server.tools.toolset import JSON, Progress, Result, Tool
@@ -109,11 +109,8 @@ class Boundary:
         tool, services = self._tools[name]
         reads = not tool.changes
         # What hooks say has no limits, and mostly is not kept.
-        if tool.is_for_models:
-            try:
-                require_bounded(arguments, tool.input_schema)
-            except ValidationError as error:
-                raise _invalid(tool, error) from None
+        if tool.is_for_models and (flaws := list(flaws_of(arguments, tool.input_schema))):
+            raise _invalid(tool, ValidationError.from_exception_data("arguments", flaws, input_type="json"))
         if name_call:
             caller = replace(caller, request=name_call())
         available = {**services, Caller: caller, Progress: progress or Progress()}

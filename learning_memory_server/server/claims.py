@@ -4,6 +4,9 @@ A project's id is the text that its entries carry. It is bound to the path of a 
 folder on its disk, as long as the repository has one of the commits that the project began with. A repository's author
 chooses its remote but not the first commit of a history: so an unknown folder belongs to a known project only if it has
 its label and begins as it does.
+
+The facts of a folder or project are a file, created whole, to which lines are appended without a lock. Of lines that
+contradict each other, the first holds.
 """
 
 import asyncio
@@ -25,13 +28,15 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
-from learning_memory_server.server import facts
-from learning_memory_server.server.facts import Facts
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.places import Place
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.system import files
 from learning_memory_server.system.locations import is_attended
 
 _LETTERS: Final = 6  # Letters of the digest in a name
+_SUBJECT: Final = "of"  # The key in each line under which it says whom it is about: names of files are digests
+_DIGEST: Final = 32
 
 
 class Belonging(NamedTuple):
@@ -39,6 +44,74 @@ class Belonging(NamedTuple):
 
     project: str
     is_told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of one folder or project.
+
+    Attributes:
+        file: Their file.
+        lines: The readable facts, the oldest first.
+        is_whole: Whether all can be read; if not, a person must be asked.
+    """
+
+    file: Path
+    lines: tuple[dict[str, Any], ...] = ()
+    is_whole: bool = True
+
+    def first(self, name: str) -> Any:
+        """Return the fact that holds under a name, or None."""
+        return next(iter(self.every(name)), None)
+
+    def every(self, name: str) -> list[Any]:
+        """Return all facts under a name."""
+        return [line[name] for line in self.lines if name in line]
+
+
+def _facts_of(folder: Path, subject: str) -> Facts:
+    """Return what a folder of facts has of a subject."""
+    file = _file(folder, subject)
+    lines: list[dict[str, Any]] = []
+    try:
+        for line in file.read_bytes().splitlines():
+            fact = json.loads(line)
+            if fact[_SUBJECT] != subject:
+                return Facts(file, tuple(lines), is_whole=False)
+            lines.append(fact)
+    except FileNotFoundError:
+        return Facts(file)
+    except (OSError, ValueError, TypeError, KeyError):
+        return Facts(file, tuple(lines), is_whole=False)
+    return Facts(file, tuple(lines), is_whole=bool(lines))  # No file is created empty
+
+
+def _all_facts(folder: Path) -> Iterator[tuple[str, Facts]]:
+    """Yield each subject of which something can be read, and what is known of it."""
+    for file in sorted(folder.glob("*.jsonl")):
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            subject = json.loads(file.read_bytes().splitlines()[0])[_SUBJECT]
+            yield subject, _facts_of(folder, subject)
+
+
+def _learn(folder: Path, subject: str, **said: object) -> None:
+    """Keep what holds from now on, unless something else is known already."""
+    line = json.dumps({_SUBJECT: subject, **said}).encode() + b"\n"
+    file = _file(folder, subject)
+    if not files.create(file, line):
+        files.append(file, line)
+
+
+def _set_aside(folder: Path, subject: str) -> None:
+    """Put a file that cannot be read out of the way."""
+    file = _file(folder, subject)
+    file.rename(file.with_suffix(f"{SET_ASIDE}{utc_now():%Y%m%dT%H%M%S%f}"))
+
+
+def _file(folder: Path, subject: str) -> Path:
+    # A path need not be UTF-8.
+    digest = hashlib.sha256(subject.encode("utf-8", "surrogateescape")).hexdigest()
+    return folder / f"{digest[:_DIGEST]}.jsonl"
 
 
 @dataclass(slots=True)
@@ -68,9 +141,9 @@ class Claims:
         place = Place.of(directory)
         with suppress(OSError):
             if not self._known(f"project {project}").first("roots") and (roots := place.roots()):
-                facts.learn(self.folder, f"project {project}", roots=roots)
+                _learn(self.folder, f"project {project}", roots=roots)
                 for root in roots:
-                    facts.learn(self.folder, f"root {root}", id=project)
+                    _learn(self.folder, f"root {root}", id=project)
 
     def claimed(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
@@ -103,18 +176,18 @@ class Claims:
         place = Place.of(directory)
         for subject in (f"folder {place.top}", f"number {place.number}", f"project {project}"):
             if not self._known(subject).is_whole:
-                facts.set_aside(self.folder, subject)
-        facts.learn(self.folder, f"folder {place.top}", id=project, confirmed=place.number)
+                _set_aside(self.folder, subject)
+        _learn(self.folder, f"folder {place.top}", id=project, confirmed=place.number)
         self.record_roots(directory, project)
 
     def decline(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is not the project's."""
-        facts.learn(self.folder, f"folder {Place.of(directory).top}", declined=project)
+        _learn(self.folder, f"folder {Place.of(directory).top}", declined=project)
 
     def folders(self) -> dict[str, list[Path]]:
         """Return the folders of each project that one here is, or was, by its id."""
         found: dict[str, list[Path]] = {}
-        for subject, known in facts.every(self.folder):
+        for subject, known in _all_facts(self.folder):
             for project in known.every("id")[-1:]:
                 here = [Path(subject.removeprefix("folder "))] if subject.startswith("folder ") else []
                 found.setdefault(project, []).extend(here)
@@ -150,7 +223,7 @@ class Claims:
         if is_again or is_stored is None or is_stored(label):
             return Belonging(label, is_told=False)
         # Somebody else may be first.
-        facts.learn(self.folder, f"label {label}", id=label, at=str(place.top))
+        _learn(self.folder, f"label {label}", id=label, at=str(place.top))
         return self._labelled(place, own, is_stored, is_again=True)
 
     def _roots_of(self, project: str, at: str | None) -> list[str]:
@@ -162,10 +235,10 @@ class Claims:
     def _bind(self, place: Place, project: str) -> None:
         for subject in dict.fromkeys((f"folder {place.top}", f"folder {place.worktree}", f"number {place.number}")):
             if next(reversed(self._known(subject).every("id")), None) != project:
-                facts.learn(self.folder, subject, id=project)
+                _learn(self.folder, subject, id=project)
         # What a known project is called by its remote now, for other clones.
         if (label := place.label()) and not self._known(f"label {label}").first("id"):
-            facts.learn(self.folder, f"label {label}", id=project, at=str(place.top))
+            _learn(self.folder, f"label {label}", id=project, at=str(place.top))
 
     @property
     def _former(self) -> Path:
@@ -174,7 +247,7 @@ class Claims:
     def _known(self, subject: str) -> Facts:
         if not self._read_in():
             return Facts(self._former, is_whole=False)
-        return facts.of(self.folder, subject)
+        return _facts_of(self.folder, subject)
 
     def _read_in(self) -> bool:
         """Keep what was kept in one file once, in files of their own. Return whether that could be read."""
@@ -191,7 +264,7 @@ class Claims:
                 said += [(f"project {project}", {"roots": roots}), (f"label {project}", {"id": project})]
                 said += [(f"root {root}", {"id": project}) for root in roots]
             for subject, fact in said:
-                facts.learn(self.folder, subject, **fact)
+                _learn(self.folder, subject, **fact)
             self._former.unlink(missing_ok=True)
         except FileNotFoundError:
             pass

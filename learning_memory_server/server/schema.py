@@ -31,7 +31,7 @@ _CALLED: Final = {"status": "outcome status", "outcome": "outcome status", "root
 _NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
 _OUT_OF_RANGE: Final = ("less_than", "greater_than")
 _OF_ANY_PART: Final = frozenset({"nul", "too_large"})
-"""Kinds of problems, from `require_bounded`, that say nothing of what is allowed in their place."""
+"""Kinds of problems, from `flaws_of`, that say nothing of what is allowed in their place."""
 TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
 _NUL: Final = PydanticCustomError("nul", "contains a NUL character (U+0000), which no text may have")
 _TOO_LARGE: Final = PydanticCustomError(
@@ -86,13 +86,8 @@ def advertised_schema(schema: Schema) -> Schema:
     return result
 
 
-def require_bounded(arguments: Mapping[str, Any], schema: Schema) -> None:
-    """Raise `ValidationError`, naming the parts as pydantic would, if arguments are too large or contain NUL."""
-    if flaws := list(_flaws(arguments, schema)):
-        raise ValidationError.from_exception_data("arguments", flaws, input_type="json")
-
-
-def _flaws(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitErrorDetails]:
+def flaws_of(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitErrorDetails]:
+    """Yield the parts of arguments that are too large or contain NUL, named as pydantic would name them."""
     rest = limits.METADATA_MAX + _SPARE
     # Not by recursion: JSON may be nested nearly as deep as Python can go.
     parts: deque[tuple[Place, Any, Schema]] = deque([((), arguments, schema)])

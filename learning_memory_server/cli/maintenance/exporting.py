@@ -55,7 +55,10 @@ def backup(
     if keep and not is_folder:
         raise InvalidInputError("--keep is for a folder of dated backups.")
     journal = settings.journal_directory
-    _require_journal(journal)
+    with journal_errors(journal):
+        if not journal.exists():
+            where = "The settings journal_path and storage_path say where it is."
+            raise NotFoundError(f"There is no journal in {journal}.", hint=where)
     if path is None or is_folder:
         return _back_up_dated(settings, path or settings.backups_directory, keep or BACKUPS_KEPT)
     with out.working("Reading the journal"):
@@ -110,15 +113,6 @@ def rewrite_backups(
         return None
     fresh = made.snapshot if made else None
     return out.each_file(earlier, lambda path: rewrite(path, fresh, key), "Rewriting the backups")
-
-
-def _require_journal(journal: Path) -> None:
-    with journal_errors(journal):
-        exists = journal.exists()
-    if not exists:
-        raise NotFoundError(
-            f"There is no journal in {journal}.", hint="The settings journal_path and storage_path say where it is."
-        )
 
 
 def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> Result:
