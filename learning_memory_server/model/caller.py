@@ -30,6 +30,10 @@ class Caller:
     is_attended: bool = True  # whether a person reads along
     folder: str = ""  # Where its session was started, an absolute path that is never kept; empty if that is not known
 
+    def noted(self, requests: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return names of calls with that of this one, if it has one."""
+        return (*requests, self.request) if self.request else requests
+
 
 _CHANGED_MAX: Final = 200  # Changed files that say what the work is about
 _PROCESS_SESSION: Final = secrets.token_hex(16)

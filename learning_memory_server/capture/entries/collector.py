@@ -72,7 +72,7 @@ class ObservationCollector:
             agent=caller.agent or "",
             created_at=now,
             first_confidence=beginning.get("confidence"),
-            requests=_with(caller),
+            requests=caller.noted(),
             **beginning,
         )
         orphan = self._open.current(caller)
@@ -92,7 +92,7 @@ class ObservationCollector:
         if is_free and self._open.current(caller) is None:
             entry = replace(entry, agent_session=caller.session, agent=caller.agent or "", orphaned=False)
         entry = entry.revised(self._clock(), **changes)
-        entry = replace(entry, requests=_with(caller, entry))
+        entry = replace(entry, requests=caller.noted(entry.requests))
         self._open.save(entry)
         return entry
 
@@ -123,7 +123,7 @@ class ObservationCollector:
         now = self._clock()
         resolution = Resolution(resolved_at=now, **outcome)
         resolution.require_explanation()
-        resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
+        resolved = replace(entry, orphaned=False, resolution=resolution, requests=caller.noted(entry.requests))
         resolved = replace(resolved, errors=met(resolved, caller))
         self._resolved.add(resolved, at=now)
         self._open.by_id.pop(resolved.id, None)
@@ -286,8 +286,3 @@ async def persist(writer: IndexWriter, entry: Ghap) -> bool:
     # Also in the lines that are logged about later attempts.
     with bound_contextvars(ghap_id=entry.id):
         return await writer.write(documents_of(entry))
-
-
-def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:
-    before = entry.requests if entry else ()
-    return (*before, caller.request) if caller.request else before

@@ -91,7 +91,7 @@ class VerdictLog(Records[Verdict]):
         for ghap_id, stance in stances.items():
             before = self.find(verdict_id(value.id, ghap_id))
             if before is None or before.stance is not stance:
-                requests = (*(before.requests if before else ()), *([caller.request] if caller.request else ()))
+                requests = caller.noted(before.requests if before else ())
                 new.append(Verdict(value.id, ghap_id, stance, value.project, at, requests))
         self.add(*new)
 
