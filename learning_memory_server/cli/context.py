@@ -75,9 +75,6 @@ def context() -> command.Result:
         out.stdout().file.write(text)
         out.stdout().file.flush()
     if not text:
-        here = one_line(short_name(caller.project))
-        nothing = (
-            f"A new session of {here} is told nothing: no entry is open, and no lesson is about its branch or files."
-        )
-        out.remark(f"{nothing} {next_step(stored)}")
+        nothing = f"A new session of {one_line(short_name(caller.project))} gets no context"
+        out.remark(f"{nothing}: no entry is open, and no lesson is about its branch or files. {next_step(stored)}")
     return command.Result({"project": caller.project, "text": text})

@@ -61,7 +61,7 @@ def test_how_to_begin_is_said_until_a_client_has_this_server(
 def test_how_to_begin_is_not_said_in_a_new_project_where_something_is_stored(run: Run) -> None:
     said = run("context", LEARNING_MEMORY_PROJECT="elsewhere").stderr
     nothing = "no entry is open, and no lesson is about its branch or files"
-    assert said.strip() == f"A new session of elsewhere is told nothing: {nothing}. {GOES_ON}"
+    assert said.strip() == f"A new session of elsewhere gets no context: {nothing}. {GOES_ON}"
 
 
 @pytest.mark.usefixtures("kept")
