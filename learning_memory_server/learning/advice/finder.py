@@ -169,7 +169,6 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
 _FULL: Final = Collection.of(Axis.FULL)
 _DEPTH: Final = 16  # How many of the nearest experiences outside the background are scored
 _EMBEDDED: Final = 2  # Pending entries that are embedded, by shared terms; each takes 10 to 20 ms
-_REMEMBERED: Final = 2 * BACKGROUND  # Of how many entries the terms are kept: finding those of 200 takes 6 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +228,8 @@ class AdviceFinder:
     answers: Answers | None = None  # what a person has said of things
     shared: SharedLessons = field(default_factory=SharedLessons)
     background: int = BACKGROUND  # how many of the newest entries are the background
-    _terms: Recent[str, tuple[Ghap, frozenset[str]]] = field(default_factory=lambda: Recent(_REMEMBERED), init=False)
+    # Finding the terms of 200 entries takes 6 ms.
+    _terms: Recent[str, tuple[Ghap, frozenset[str]]] = field(default_factory=Recent, init=False)
 
     def has(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
         """Return whether an entry's text has one of these terms."""

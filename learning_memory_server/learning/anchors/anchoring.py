@@ -30,7 +30,6 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
 from learning_memory_server.system.recent import Recent
 
-_OPEN: Final = 200  # Open entries whose files are remembered: those that were at work last
 _LOOKED_AT: Final = 3 * limits.ANCHORS_MAX  # Files that are looked at for an entry: some are ignored, or not to be kept
 # Without what stands in front, each letter of a long word would be tried as a beginning.
 _PATH: Final = re.compile(r"(?<![\w@+~-])[\w@+~-]*(?:[./][\w@+~-]+)+")
@@ -53,7 +52,7 @@ class Anchoring:
 
     collector: ObservationCollector
     redaction: RedactionGate
-    _touched: Recent[str, dict[str, Anchor]] = field(default_factory=lambda: Recent(_OPEN), init=False)
+    _touched: Recent[str, dict[str, Anchor]] = field(default_factory=Recent, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     def touch(self, caller: Caller, name: str, new: str | None) -> None:

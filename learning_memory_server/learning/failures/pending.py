@@ -20,7 +20,6 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.recent import Recent
 
 WITHIN: Final = 5  # How many commands after one that failed can mend it, and after each that fails with the same error
-_SESSIONS: Final = 200  # How many sessions are followed at once: those that ran a command last
 _INSTALL: Final = re.compile(
     r"npm (?:ci|install|i)|(?:yarn|pnpm|bundle|poetry) install|yarn|uv sync"
     r"|(?:python[\d.]* -m )?pip[\d.]* install -r [\w-]+\.txt"
@@ -93,7 +92,7 @@ class PendingFailures:
 
     def __init__(self, redaction: RedactionGate) -> None:
         self._redaction = redaction
-        self._sessions: Recent[tuple[str, str, str], list[_Pending]] = Recent(_SESSIONS)
+        self._sessions: Recent[tuple[str, str, str], list[_Pending]] = Recent()
 
     async def saw(self, ran: Ran) -> Seen:
         """Take a command, and return what it has shown."""
