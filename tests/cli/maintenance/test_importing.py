@@ -114,7 +114,8 @@ def test_on_a_terminal_the_project_is_asked_for(environment: dict[str, str], wri
     with on_a_terminal(environment, "import", write_lines(old_entry()), output=True) as (process, terminal):
         assert b"1 entry without a project. Import under [garden]:" in read_until(terminal, b"]:")
         os.write(terminal, b"orchard\n")
-        assert b"Is it your own (1 entry and 0 other records, from 2026-01-01" in read_until(terminal, b"[y/N]")
+        asked = b" ".join(read_until(terminal, b"[y/N]").split())
+        assert b"your own (1 entry and 0 other records, from 2026-01-01" in asked
         os.write(terminal, b"\n")
         read_until(terminal, b"\0 never written")
         assert process.wait() == 0

@@ -317,3 +317,28 @@ async def test_a_remedy_and_a_lesson_are_both_told_only_if_they_are_short(servic
         said = await told(services, shop, f"later {name}", command=mill, line=f"{name}: {line}")
         assert "Learned from this error: tools/mill is silent" in said
         assert ("This worked" in said) is (name == "short")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("press: error: feed schema mismatch " + "x y z " * 170_000, True),
+        ("error: feed\0schema \x1b[31mmismatch\x1b[0m at\rcolumn \u202ecnirp\u2066", True),
+        ("错误：数据模式不匹配第三列", True),
+        ("\0" * 5_000, False),
+        (" \t \r\n ", False),
+    ],
+)
+async def test_a_line_of_any_kind_is_kept_and_told_on_one_short_line(
+    services: Services, shop: Path, line: str, is_told: bool
+) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Load May with bin/press", "The header that bin/press reads is wrong")
+        await work.fails(line=line)
+        await work.works()
+        await work.resolve("bin/press wants --schema v2 first")
+    said = await told(services, shop, "later", line=line)
+    (entry,) = services.collector.list_resolved()
+    assert all(each.line.isprintable() and len(each.line) < 300 for each in entry.errors)
+    assert said.isprintable()
+    assert ("--schema v2 first" in said) is is_told
