@@ -324,7 +324,7 @@ async def test_a_remedy_and_a_lesson_are_both_told_only_if_they_are_short(servic
     [
         ("press: error: feed schema mismatch " + "x y z " * 170_000, True),
         ("error: feed\0schema \x1b[31mmismatch\x1b[0m at\rcolumn \u202ecnirp\u2066", True),
-        ("错误：数据模式不匹配第三列", True),
+        ("错误 数据模式不匹配第三列", True),
         ("\0" * 5_000, False),
         (" \t \r\n ", False),
     ],
