@@ -291,7 +291,7 @@ class Calls:
                 arguments,
                 replace(
                     self.caller,
-                    agent=self._agents.find(tool_use),
+                    agent=self._agents.get(tool_use) if isinstance(tool_use, str) else None,
                     names_calls=self._names_calls,
                     again=identity in self.asked_again,
                 ),

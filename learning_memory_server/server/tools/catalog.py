@@ -11,6 +11,7 @@ from learning_memory_server.server.hooks.event import BEFORE_TOOL, Event, put_in
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
+from learning_memory_server.system.recent import Recent
 
 toolset = ToolSet()
 
@@ -19,21 +20,11 @@ HOOK = "hook"  # The tool's name
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 
 
-class CallingAgents:
+class CallingAgents(Recent[str, str]):
     """Which agent of a connection's session makes which tool call, as the hook before the call says."""
 
     def __init__(self) -> None:
-        self._agents: dict[object, str] = {}
-
-    def note(self, call: str, agent: str) -> None:
-        """Note that an agent is about to make a call."""
-        self._agents[call] = agent
-        if len(self._agents) > _CALLS:
-            del self._agents[next(iter(self._agents))]
-
-    def find(self, call: object) -> str | None:
-        """Return the agent that makes a call, None if no hook has told."""
-        return self._agents.get(call) if isinstance(call, str) else None
+        super().__init__(_CALLS)
 
 
 # Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the
@@ -76,7 +67,7 @@ async def hook(
     if agent is not None:
         caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
     if call and caller.agent and event == BEFORE_TOOL:
-        agents.note(call, caller.agent)
+        agents[call] = caller.agent
         return {"text": ""}
     heard = Event(
         event,
