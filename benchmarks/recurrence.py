@@ -43,7 +43,6 @@ from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.recurring import PROMPT, START, Failed, Session, failures, is_right, last_success, tell
 from benchmarks.values import groups
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
@@ -235,7 +234,7 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
                 started = replace(entry, agent_session=caller.session)
                 heard["start_ghap"] = _as_json(await services.advisor.advise(started, Channel.START))
                 services.collector.add_resolved([entry])
-                await persist(services.writer, entry)
+                await services.persister.persist(entry)
             said.append(heard)
     return said
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.cli.command import Stored
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.learning.advice.finder import AdviceFinder, Scored, best
@@ -120,7 +119,7 @@ def at_its_start(entry: Ghap) -> Ghap:
 async def _learn(services: Services, event: Ghap | Value | Verdict) -> None:
     if isinstance(event, Ghap):
         services.collector.add_resolved([event])
-        await persist(services.writer, event)
+        await services.persister.persist(event)
     elif isinstance(event, Value):
         services.value_log.add(event)
         await services.writer.write([value_document(event)])

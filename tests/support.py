@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from learning_memory_server.capture.entries.collector import ObservationCollector, persist
+from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -230,6 +230,7 @@ class Parts:
     store: FaultyStore
     index: VectorIndex
     writer: IndexWriter
+    persister: ObservationPersister
     searcher: ExperienceSearcher
     values: ValueLog
     verdicts: VerdictLog
@@ -243,7 +244,7 @@ class Parts:
     async def learn(self, *entries: Ghap) -> None:
         """Keep resolved entries and index them."""
         for entry in self.collector.add_resolved(entries):
-            assert await persist(self.writer, entry)
+            assert await self.persister.persist(entry)
 
     async def nearest(self, collection: str, text: str, limit: int) -> list[Hit]:
         """Return the points that are nearest by their vectors alone."""
@@ -315,6 +316,7 @@ async def open_parts(
         store=store,
         index=index,
         writer=writer,
+        persister=ObservationPersister(writer),
         searcher=ExperienceSearcher(Recall(index, writer, Reranking(embeddings, None)), collector),
         values=values,
         verdicts=VerdictLog(journal.verdicts),

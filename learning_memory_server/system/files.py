@@ -1,5 +1,6 @@
 """Durable writes: once a function has returned, its change is on the disk. They raise `OSError`."""
 
+import errno
 import os
 import secrets
 import stat
@@ -68,6 +69,8 @@ def append(path: Path, data: bytes) -> None:
 def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Replace the file's content and mode. A crash or a failure leaves the old or the new, and no temporary file."""
     is_new = not path.exists()
+    if not (is_new or path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))  # A device, such as /dev/null
     temporary = _written(path, data, mode)
     try:
         os.replace(temporary, path)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import SearchMode
@@ -84,11 +83,11 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) 
         await services.writer.settle()
         services.collector.add_resolved([numbered(1), numbered(2)])
         for entry in services.collector.list_resolved():
-            assert await persist(services.writer, entry)
+            assert await services.persister.persist(entry)
         shutil.rmtree(services.settings.index_directory)
 
         services.collector.add_resolved([numbered(3)])
-        assert not await persist(services.writer, numbered(3))
+        assert not await services.persister.persist(numbered(3))
         # Two more attempts follow in the background. Until then the open files answer, without what is pending.
         meanwhile = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))
         assert {found.entry.id for found in meanwhile.found} == {numbered(n).id for n in (1, 2)}

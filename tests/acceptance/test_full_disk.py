@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.settings import check_folders
 from learning_memory_server.errors import DiskFullError, JournalUnavailableError
@@ -35,7 +34,7 @@ async def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None
             # 4 MB are enough for the journal, and too little for the engine.
             with pytest.raises(DiskFullError):
                 await services.index.open()
-            assert not await persist(services.writer, resolved)
+            assert not await services.persister.persist(resolved)
             found = await services.searcher.search_experiences(ExperienceQuery(text=first.hypothesis))
             assert (found.mode, [hit.entry for hit in found.found]) == (SearchMode.LEXICAL, [resolved])
 

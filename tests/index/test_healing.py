@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner
@@ -75,7 +74,7 @@ class Person:
         """Resolve one more entry, which the server does not take."""
         entry = about("pool", 100)
         self.services.collector.add_resolved([entry])
-        assert not await persist(self.services.writer, entry)
+        assert not await self.services.persister.persist(entry)
 
     def lose_everything(self) -> None:
         """Let the server come back without its volume."""

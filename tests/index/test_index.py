@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -199,7 +198,7 @@ async def test_a_search_waits_three_times_at_most_and_a_write_once(services: Ser
             assert found.mode is SearchMode.HYBRID
 
     services.collector.add_resolved([numbered(500)])
-    await trips(double, lambda: persist(services.writer, numbered(500)), 1)
+    await trips(double, lambda: services.persister.persist(numbered(500)), 1)
     await trips(double, lambda: services.writer.remove([point_id("ghap", ENTRIES[0].id)]), 1)
     caller, texts = (Caller("garden", "test"), iter(f"Close the pool {number} times." for number in range(TIMES)))
     await trips(double, lambda: services.memories.add(caller, next(texts), {}), 1)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner, settle_owner
@@ -119,7 +118,7 @@ async def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwa
         for number in range(4):
             entry = about("pool", 100 + number)
             services.collector.add_resolved([entry])
-            await persist(services.writer, entry)
+            await services.persister.persist(entry)
             await services.memories.add(ALICE, f"Number {number} closes the pool.", {})
             if which is is_write:
                 assert await mode(services) is SearchMode.HYBRID

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import SparseVector
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, FoundExperience, SearchResult
@@ -140,7 +139,7 @@ async def test_open_entries_are_not_experiences(parts: Parts) -> None:
 
 async def test_pending_entries_are_found_before_the_index_is_open(parts: Parts) -> None:
     parts.collector.add_resolved([numbered(1)])
-    assert not await persist(parts.writer, numbered(1))
+    assert not await parts.persister.persist(numbered(1))
 
     result = await search(parts, "database pool")
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
@@ -70,7 +69,7 @@ async def start_and_resolve(services: Services) -> None:
 async def index_one(services: Services) -> None:
     entry = about("pool", 100 + next(NUMBERS))
     services.collector.add_resolved([entry])
-    assert not await persist(services.writer, entry)
+    assert not await services.persister.persist(entry)
 
 
 async def add_memory(services: Services) -> None:

@@ -72,6 +72,15 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        files.replace(pipe, b"new")
+    assert pipe.is_fifo()
+    assert [*tmp_path.iterdir()] == [pipe]
+
+
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("plant", [os.symlink, os.link])
 def test_no_link_that_was_planted_beside_a_file_is_written_through(

@@ -281,8 +281,14 @@ class ObservationCollector:
         return next(still_open, None) or self._resolved.find_by_request(caller.request)
 
 
-async def persist(writer: IndexWriter, entry: Ghap) -> bool:
-    """Index a resolved entry. Return whether it is in the index now; if not, it is pending."""
-    # Also in the lines that are logged about later attempts.
-    with bound_contextvars(ghap_id=entry.id):
-        return await writer.write(documents_of(entry))
+@dataclass(frozen=True, slots=True)
+class ObservationPersister:
+    """Writes resolved entries to the index, whose writer tries again later what it could not write."""
+
+    writer: IndexWriter
+
+    async def persist(self, entry: Ghap) -> bool:
+        """Index the entry. Return whether it is in the index now; if not, it is pending."""
+        # Also in the lines that are logged about later attempts.
+        with bound_contextvars(ghap_id=entry.id):
+            return await self.writer.write(documents_of(entry))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.loading import load_packaged
@@ -99,6 +100,7 @@ class Indexed(Kept):
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:
             self.availability.listeners.append(self.writer.server_returned)
+        self.persister = ObservationPersister(self.writer)
         self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector, self.shared)
         self.memories = MemoryStore(memories, self.writer, clock)
         self.memory_searcher = MemorySearcher(Recall(self.index, self.writer, self.reranking), memories)

@@ -7,11 +7,10 @@ import structlog
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.capture.entries.collector import ObservationCollector, persist
+from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import Owner, named
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
@@ -220,7 +219,7 @@ async def update_ghap(
 async def resolve_ghap(
     collector: ObservationCollector,
     citing: Citing,
-    writer: IndexWriter,
+    persister: ObservationPersister,
     values: ValueStore,
     anchoring: Anchoring,
     ties: Ties,
@@ -260,7 +259,7 @@ async def resolve_ghap(
     anchoring.anchor(entry, caller)
     has_written()
     # A server is asked for both at once.
-    done = await asyncio.gather(persist(writer, entry), values.find_near(entry), return_exceptions=True)
+    done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, near = _or_none(done[0]), _or_none(done[1])
     cites = next((found for name in helped or () if (found := citing.advisor.values.find(name))), None)
     told = fields(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from learning_memory_server.capture.entries.collector import ObservationCollector, persist
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import DiskFullError, NoActiveGhapError, NotFoundError
 from learning_memory_server.index.document import Collection, documents_of, point_id
@@ -203,8 +203,8 @@ async def test_an_entry_is_on_each_of_its_axes(parts: Parts) -> None:
 
 async def test_an_entry_persisted_twice_is_there_once(parts: Parts) -> None:
     await parts.index.open()
-    assert await persist(parts.writer, numbered(1))
-    assert await persist(parts.writer, numbered(1))
+    assert await parts.persister.persist(numbered(1))
+    assert await parts.persister.persist(numbered(1))
 
     assert (await parts.index.counts())[Collection.EXPERIENCES_FULL] == 1
 
@@ -214,7 +214,7 @@ async def test_an_entry_that_cannot_be_indexed_is_pending_and_not_an_error(parts
     parts.store.down = DiskFullError("full")
 
     with capture_logs(processors=[merge_contextvars]) as logs:
-        assert not await persist(parts.writer, numbered(1))
+        assert not await parts.persister.persist(numbered(1))
     assert parts.writer.pending == 2
     assert [(line["event"], line["ghap_id"]) for line in logs] == [("documents.postponed", numbered(1).id)]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.cli.command import describe_refusal
 from learning_memory_server.cli.doctor import Finding, Level
 from learning_memory_server.cli.doctor.storage import _compared, check_engine, check_server
@@ -176,7 +175,7 @@ async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
         double.refuse(recorded("strict mode: write rate"), only=lambda each: each.method == "PUT")
         entry = numbered(1)
         services.collector.add_resolved([entry])
-        assert not await persist(services.writer, entry)
+        assert not await services.persister.persist(entry)
         why = "limits how often it is asked"
         stats = (await services.statistics.collect())["index"]
         assert why in stats["refused"]

@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
@@ -186,7 +185,7 @@ async def fill_more(services: Services) -> None:
     await fill(services)
     blog = Caller("acme/blog", "b" * 16)
     for each in services.collector.add_resolved([entry(100 + number, project=blog.project) for number in range(3)]):
-        assert await persist(services.writer, each)
+        assert await services.persister.persist(each)
     await services.memories.add(blog, "Posts are written in Markdown.", {})
     ids = [each.id for each in (entry(4), entry(24))]
     misled = Item(ids[0], Kind.EXPERIENCE, Effect.MISLED, 0.6, Reason.SIMILAR)

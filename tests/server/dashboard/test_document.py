@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.vocabulary import Axis
@@ -145,7 +144,7 @@ async def test_a_new_entry_moves_no_other(services: Services) -> None:
 
     before = await places()
     (last,) = services.collector.add_resolved([entry(30)])
-    assert await persist(services.writer, last)
+    assert await services.persister.persist(last)
     after = await places()
     assert len(after) == 31
     # The engine and the processor round in their own ways.

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import persist
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, JournalUnavailableError
 from learning_memory_server.journal.journal import Journal
@@ -84,7 +83,7 @@ async def test_sessions_go_on_while_secrets_are_replaced(tmp_path: Path) -> None
         while not work.done():
             start(services.collector)
             entry = services.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="Passed.")
-            await persist(services.writer, entry)
+            await services.persister.persist(entry)
             added.append(entry.id)
             await services.memories.add(ALICE, f"Note {len(added)} of a session.", {})
             await asyncio.sleep(0)
