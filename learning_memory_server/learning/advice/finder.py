@@ -54,7 +54,7 @@ _COVERAGE: Final = 0.4
 _Z: Final = 0.05
 _LEAST_Z: Final = -2.0
 _MOST_Z: Final = 5.0
-_PRIOR: Final = 10  # How many entries the usual mean and deviation count as
+_PRIOR: Final = 10  # How many entries on other matters every store counts as having besides its own
 _MISLED: Final = 0.2  # The loss of score for each time that an experience misled more often than it helped
 _LEAD: Final = 0.5
 _LEAD_MOST: Final = 0.15
@@ -70,8 +70,10 @@ class Background:
 
     def __init__(self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]) -> None:
         frequency = Counter(term for found in texts for term in wanted & found)
+        # Else a term that all of a few texts have would be worth nothing.
+        count = len(texts) + _PRIOR
         self._rarity = {
-            term: math.log(1 + (len(texts) - frequency[term] + 0.5) / (frequency[term] + 0.5)) for term in wanted
+            term: math.log(1 + (count - frequency[term] + 0.5) / (frequency[term] + 0.5)) for term in wanted
         }
         self._total = math.fsum(self._rarity.values())
         count = len(closeness) + _PRIOR
