@@ -227,6 +227,11 @@ def test_rare_terms_that_an_experience_shares_count_more_than_common_ones() -> N
     assert background.coverage(frozenset()) == 0
 
 
+def test_what_all_entries_of_a_small_store_have_counts_nearly_as_much_as_what_none_has() -> None:
+    background = Background(frozenset({"pool", "deadlock"}), [frozenset({"pool"})] * 2, [])
+    assert background.coverage(frozenset({"pool"})) > 0.3
+
+
 def test_a_text_without_terms_has_no_coverage() -> None:
     assert Background(frozenset(), [WANTED], []).coverage(WANTED) == 0
 
