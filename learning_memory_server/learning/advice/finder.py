@@ -7,6 +7,7 @@ the project (-2 to 5). The best two are shown if they reach the threshold. Decis
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -265,7 +266,7 @@ class AdviceFinder:
         """
         if not self.index.is_open or self.index.scale.known is None:
             return None
-        first, *others = [await self._rank(text, project, effects, entry_id) for text in texts]
+        first, *others = await asyncio.gather(*(self._rank(text, project, effects, entry_id) for text in texts))
         scored = sorted(chain(first.experiences, *(each.experiences for each in others)), key=lambda each: each.score)
         return replace(first, experiences=list({each.entry.id: each for each in scored}.values()))
 
