@@ -9,6 +9,7 @@ import pytest
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
+from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
@@ -45,10 +46,10 @@ class FailingFollower:
     def __init__(self, failure: Exception) -> None:
         self._failure = failure
 
-    async def write(self, _given: object) -> NoReturn:
+    async def persist(self, _given: object) -> NoReturn:
         raise self._failure
 
-    find_near = write
+    find_near = persist
 
 
 @pytest.mark.parametrize("failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)])
@@ -88,7 +89,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
         await agent.resolve_new()
 
 
-@pytest.mark.parametrize("service", [IndexWriter, ValueStore])
+@pytest.mark.parametrize("service", [ObservationPersister, ValueStore])
 async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Services, service: type) -> None:
     broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
     with capture_logs() as logs:
