@@ -49,7 +49,7 @@ def hook(
     """Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 
     For programs. It passes the client's words to the hub and prints what the hub
-    says, within a second. Without a hub, it starts one and prints nothing.
+    says, within a second. It starts a missing hub; only session starts wait.
     If anything goes wrong, it is silent and succeeds.
     """
     from learning_memory_server.hub.front.hook import main as answer
