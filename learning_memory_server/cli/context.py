@@ -31,7 +31,7 @@ commands = command.Commands()
 
 @commands.command()
 def why(project: command.ProjectOption = None) -> command.Result:
-    """Show the advice that the last session of this project got, and the rule for each.
+    """Show the advice that hooks gave the last session of this project, and the rule for each.
 
     The hub knows what it has said since it began, and writes it to no file.
     """
@@ -44,7 +44,7 @@ def why(project: command.ProjectOption = None) -> command.Result:
         out.say(each["text"])
     if not said:
         since = "since its hub began" if hub else "that is known, because no hub runs"
-        out.say(f"No advice was given in {one_line(short_name(named))} {since}.")
+        out.say(f"Hooks gave no advice in {one_line(short_name(named))} {since}.")
     return command.Result({"project": named, "said": said})
 
 

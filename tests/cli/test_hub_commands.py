@@ -49,7 +49,7 @@ def test_why_shows_what_the_last_session_was_told(
     assert "that is known, because no hub runs." in run("why").stdout
     ObservationCollector(Journal(storage / "journal"), utc_now).add_open([ghap(project="garden")])
     start_hub()
-    assert "No advice was given in garden since its hub began." in run("why").stdout
+    assert "Hooks gave no advice in garden since its hub began." in run("why").stdout
     event = {"session_id": "one", "cwd": str(tmp_path), "hook_event_name": "SessionStart", "source": "startup"}
     hook = [sys.executable, "-m", "learning_memory_server", "hook"]
     env = {**os.environ, **environment}
