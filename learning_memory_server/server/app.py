@@ -29,7 +29,7 @@ _CONTEXT: Final = types.Resource(
     name="context",
     title="Context for a new session",
     uri=CONTEXT_URI,
-    description="What this project left open, the values in force and the latest lessons; a few hundred bytes.",
+    description="Open entries, and lessons that name the branch, a changed file or the folder; at most 1,200 bytes.",
     mime_type=_PLAIN,
 )
 _DASHBOARD: Final = types.Resource(
@@ -40,7 +40,7 @@ _DASHBOARD: Final = types.Resource(
     mime_type=PAGE,
     _meta=ABOUT_PAGE,
 )
-"""What a client sees besides that renders pages."""
+"""Listed only for clients that render pages."""
 _PROMPTS: Final = types.ListPromptsResult(
     prompts=[
         types.Prompt(
