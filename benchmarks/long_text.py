@@ -16,8 +16,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Final
 
-from benchmarks.hub import FRONT, memory
-from benchmarks.hub import Memory as HubMemory
+from benchmarks.hub import FRONT, Memory as HubMemory, memory
 from benchmarks.measuring import Option, options_of, processor_seconds, resident, show
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.base import DEFAULT_MODEL

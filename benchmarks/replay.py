@@ -21,8 +21,7 @@ from benchmarks.recorded import read_entries
 from learning_memory_server.cli.command import Stored
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.learning.advice.finder import AdviceFinder, Scored, best
-from learning_memory_server.learning.values.log import Likeness
-from learning_memory_server.learning.values.log import document_of as value_document
+from learning_memory_server.learning.values.log import Likeness, document_of as value_document
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line

@@ -43,8 +43,7 @@ from learning_memory_server.server.composition.services import Services, open_se
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
-from tests.embedding.ollama_stub import OllamaStub
-from tests.embedding.ollama_stub import Wrong as ModelWrong
+from tests.embedding.ollama_stub import OllamaStub, Wrong as ModelWrong
 from tests.index.engines.double import QdrantDouble, Wrong, serving, serving_apart
 from tests.index.engines.double_engine import Answer, recorded
 from tests.support import TOPICS, InProcessFitting, about, keeping_up

@@ -7,8 +7,7 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.names import Names
-from learning_memory_server.learning.advice.text import UNCONFIRMED, helped_most
-from learning_memory_server.learning.advice.text import context as context_of
+from learning_memory_server.learning.advice.text import UNCONFIRMED, context as context_of, helped_most
 from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name

@@ -21,9 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.model.lines import counted as counted  # noqa: PLC0414 - commands say it as `out.counted`
-from learning_memory_server.model.lines import one_line, without_controls
-from learning_memory_server.model.lines import shortened as first_of
+from learning_memory_server.model.lines import (
+    counted as counted,  # noqa: PLC0414 - commands say it as `out.counted`
+    one_line,
+    shortened as first_of,
+    without_controls,
+)
 from learning_memory_server.system.invisible import shown
 
 Report = Callable[..., None]  # Receives what is being done, how much of it is done, and the total

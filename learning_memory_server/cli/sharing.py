@@ -35,8 +35,7 @@ from learning_memory_server.sharing import files, tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of, told_name
 from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
-from learning_memory_server.system.files import read as read_file
-from learning_memory_server.system.files import replace as replace_file
+from learning_memory_server.system.files import read as read_file, replace as replace_file
 
 _COMMITS: Final = 5_000  # How many of the newest commits are asked for names
 _CONFIRMATIONS, _SESSIONS = 3, 2  # How often a lesson must have helped, and in how many sessions

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence, Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from functools import partial

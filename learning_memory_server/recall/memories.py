@@ -1,8 +1,7 @@
 """Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final

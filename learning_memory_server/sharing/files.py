@@ -10,8 +10,11 @@ import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from datetime import date as Date  # noqa: N812 - `date` is a field
+from datetime import (
+    UTC,
+    date as Date,  # noqa: N812 - `date` is a field
+    datetime,
+)
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final

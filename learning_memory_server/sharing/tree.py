@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.sharing.files import FOLDER, SharedFile, parse
-from learning_memory_server.system import files, timeouts
-from learning_memory_server.system import git as system
+from learning_memory_server.system import files, git as system, timeouts
 
 Merge: TypeAlias = tuple[str, datetime | None]  # Who merged a file, and when, as far as that is known
 _FILES_MAX: Final = 10_000  # How many files of a tree are looked at, the first by name

@@ -3,8 +3,7 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.source import model_folder

@@ -19,8 +19,7 @@ from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, Wrong
 from tests.index.engines.double_engine import Answer, recorded
-from tests.services import opened as services_in
-from tests.services import run as run_operation
+from tests.services import opened as services_in, run as run_operation
 from tests.support import NOON, about, keeping_up, until
 
 pytestmark = pytest.mark.slow

@@ -28,8 +28,7 @@ from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.test_waits import call
-from tests.services import opened as services_in
-from tests.services import run as run_operation
+from tests.services import opened as services_in, run as run_operation
 from tests.support import Parts, about, full_ghap, numbered, open_parts
 
 DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})

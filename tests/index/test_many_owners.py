@@ -14,8 +14,7 @@ from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, serving
 from tests.server.agent import ENTRY
-from tests.services import opened as services_in
-from tests.services import run as run_operation
+from tests.services import opened as services_in, run as run_operation
 from tests.support import TOPICS, about
 
 SHARED = [about(topic, number) for number, topic in enumerate(10 * [*TOPICS])]

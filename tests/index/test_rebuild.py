@@ -272,8 +272,7 @@ async def test_a_collection_made_by_another_recipe_is_rebuilt_and_a_notice_says_
 
 def make_without_terms(directory: Path, point: str) -> None:
     """Create a collection in the first layout, with nothing but vectors, and one point in it."""
-    from qdrant_edge import Distance, EdgeConfig, EdgeShard, EdgeVectorParams, UpdateOperation
-    from qdrant_edge import Point as EdgePoint
+    from qdrant_edge import Distance, EdgeConfig, EdgeShard, EdgeVectorParams, Point as EdgePoint, UpdateOperation
 
     directory.mkdir(parents=True)
     vectors = EdgeVectorParams(size=384, distance=Distance.Cosine)

@@ -17,9 +17,7 @@ from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.document import SHAPES, Collection, Document, WholeDocument, documents_of
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
-from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
-from learning_memory_server.index.memory_chunks import Chunker
-from learning_memory_server.index.memory_chunks import documents_of as chunks_of
+from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES, Chunker, documents_of as chunks_of
 from learning_memory_server.index.ranking.terms import encode_document
 from learning_memory_server.index.recipe import Recipe, embed
 from learning_memory_server.model.memory import Memory as Text

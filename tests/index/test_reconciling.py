@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from learning_memory_server.errors import NoAnswerError
 from learning_memory_server.index.document import Collection, WholeDocument

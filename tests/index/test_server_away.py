@@ -17,8 +17,7 @@ from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Request, Wrong
 from tests.index.engines.double_engine import recorded
 from tests.server.test_waits import SEARCH, add_memory, index_one, search_memory
-from tests.services import opened as services_in
-from tests.services import run as run_operation
+from tests.services import opened as services_in, run as run_operation
 from tests.support import ALICE, about, keeping_up, until, within
 
 pytestmark = pytest.mark.slow

@@ -3,8 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, lean
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason

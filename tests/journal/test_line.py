@@ -3,8 +3,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord

@@ -4,8 +4,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.secret_texts import SUITES, harmless_texts, secret_cases
 from benchmarks.secrets_made import ALNUM, HEX, drawn

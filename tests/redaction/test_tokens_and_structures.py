@@ -6,8 +6,7 @@ import pytest
 from benchmarks.secrets_made import TOKENS, private_key
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.redaction.tokens import SHORTEST
-from learning_memory_server.redaction.tokens import TOKENS as FORMS
+from learning_memory_server.redaction.tokens import SHORTEST, TOKENS as FORMS
 
 RNG = random.Random(7)
 REDACTOR = build_redactor()

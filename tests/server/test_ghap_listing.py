@@ -15,8 +15,7 @@ from learning_memory_server.model.entry import Ghap, Run
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.toolset import STORED_TEXT
-from learning_memory_server.server.views import entry_views
-from learning_memory_server.server.views import fields as view_fields
+from learning_memory_server.server.views import entry_views, fields as view_fields
 from tests.learning.values.parts import value
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, OTHER_PROJECT, Agent, agent_of, open_index
 from tests.services import opened

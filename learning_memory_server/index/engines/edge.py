@@ -19,14 +19,14 @@ import numpy as np
 from qdrant_edge import (
     CountRequest,
     PayloadSchemaType,
+    Point as EdgePoint,
     Query,
     QueryRequest,
     ScrollRequest,
     SearchParams,
+    SparseVector as EdgeSparseVector,
     UpdateOperation,
 )
-from qdrant_edge import Point as EdgePoint
-from qdrant_edge import SparseVector as EdgeSparseVector
 from typing_extensions import override
 
 from learning_memory_server.errors import DamagedCollectionError

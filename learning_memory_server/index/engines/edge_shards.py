@@ -18,6 +18,7 @@ from qdrant_edge import (
     EdgeSparseVectorParams,
     EdgeVectorParams,
     FieldCondition,
+    Filter as EdgeFilter,
     HasIdCondition,
     MatchValue,
     Memory,
@@ -25,7 +26,6 @@ from qdrant_edge import (
     RangeDateTime,
     ScrollRequest,
 )
-from qdrant_edge import Filter as EdgeFilter
 
 from learning_memory_server.errors import (
     DamagedCollectionError,

@@ -1,8 +1,7 @@
 """The contents of an archive or a journal in one form, to compare them, as this program would write them."""
 
 import json
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final

@@ -1,8 +1,7 @@
 """Advice at the moment of belief: the choice, and its effects."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field, replace
 from time import monotonic
 from typing import Final

@@ -3,8 +3,7 @@
 import os
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Container, Iterable, Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice

@@ -1,8 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.capture.entries.timeline import Tally, Timeline
 from learning_memory_server.model.entry import Ghap

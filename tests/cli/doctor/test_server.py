@@ -22,9 +22,7 @@ from learning_memory_server.server.composition.backends import load_model
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, Request, opened, serving, store_of
 from tests.index.engines.double_engine import Answer, recorded
-from tests.services import opened as services_in
-from tests.services import run as run_operation
-from tests.services import settings_in
+from tests.services import opened as services_in, run as run_operation, settings_in
 from tests.support import numbered
 from tests.terminals import on_a_terminal, read_until
 

@@ -13,8 +13,7 @@ from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from tests.index.engines.double import QdrantDouble, opened
 from tests.index.engines.double_engine import recorded
-from tests.index.engines.points import EAST
-from tests.index.engines.points import worded as point
+from tests.index.engines.points import EAST, worded as point
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from learning_memory_server.index.engines.base import CollectionSpec, Filter, Po
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from tests.index.engines.double import QdrantDouble, Request, Wrong, opened, store_of
-from tests.index.engines.points import EAST, NORTH, WORD, numbers, uid
-from tests.index.engines.points import worded as point
+from tests.index.engines.points import EAST, NORTH, WORD, numbers, uid, worded as point
 
 
 @pytest.fixture

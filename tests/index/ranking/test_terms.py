@@ -2,8 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.index.ranking.terms import encode_document, encode_query, length, term_id, terms, weight
 from tests.support import TEXTS

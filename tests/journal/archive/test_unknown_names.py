@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.contents import checked_thing, entry_of_record

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.learning.advice.advisor import Related
-from learning_memory_server.learning.advice.text import context as composed
-from learning_memory_server.learning.advice.text import related
+from learning_memory_server.learning.advice.text import context as composed, related
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.entry import Ghap, Lesson, RootCause
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.learning.anchors.freshness import Freshness, Judged, digests
 from learning_memory_server.model.entry import Anchor, Ghap

@@ -6,8 +6,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.learning.calibration import Forecast, Score, forecasts_of, score
 from learning_memory_server.model.entry import Ghap, Resolution

@@ -1,15 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.metrics import adjusted_mutual_info_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clusters.fitting import FitRequest, explain, fit, inherit, without_task
 from learning_memory_server.model.vocabulary import Axis
-from tests.learning.clustering.parts import causes_in_tasks, directions, mixture, places_of
-from tests.learning.clustering.parts import fit as partition_of
+from tests.learning.clustering.parts import causes_in_tasks, directions, fit as partition_of, mixture, places_of
 
 
 def test_a_fit_compares_causes_apart_from_their_tasks_but_judges_values_by_whole_texts() -> None:

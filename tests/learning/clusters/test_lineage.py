@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.journal.codec import JournalRecord
