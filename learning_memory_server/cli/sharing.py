@@ -195,10 +195,7 @@ def promote() -> None:
         if name not in sound
         and stored.answers.said(name) is not Said.RULE
         and (
-            name in known
-            or stored.answers.find(name)
-            or stored.collector.find_resolved(name)
-            or stored.shared.entries.get(name)
+            name in known or stored.answers.find(name) or stored.collector.find(name) or stored.shared.entries.get(name)
         )
     ]
     if not change_rules(top, list(sound.values()), gone):
@@ -313,11 +310,11 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
             yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
     for later, name, effect in stored.validity.said():
-        if told := stored.collector.find_resolved(later):
+        if told := stored.collector.find(later):
             cited[name, effect][later] = told.agent_session
     for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):
         # What others have shared is theirs to promote.
-        entry = stored.collector.find_resolved(name)
+        entry = stored.collector.find(name)
         sessions = len(set(by.values()))
         if effect is Effect.MISLED or (name, Effect.MISLED) in cited:
             continue

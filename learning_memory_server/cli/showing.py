@@ -106,7 +106,7 @@ def _find(name: str, stored: command.Stored) -> Ghap | Standing | Memory | Clust
 
 
 def _nothing(name: str, kinds: Sequence[str], stored: command.Stored) -> NotFoundError:
-    forgotten = (stored.collector.all_forgotten(), stored.value_log.forgotten_ids(), stored.memory_log.forgotten_ids())
+    forgotten = (stored.collector.forgotten_ids(), stored.value_log.forgotten_ids(), stored.memory_log.forgotten_ids())
     if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
     places = ", ".join(

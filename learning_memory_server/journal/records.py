@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from threading import Lock
-from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
@@ -31,7 +30,6 @@ class Kept(Protocol):
 
 
 T = TypeVar("T", bound=Kept)
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +102,10 @@ class Records(Generic[T]):
         """Return the point ids of a thing that is forgotten: none, unless the kind is indexed."""
         return ()
 
-    def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
+    def look_up(self, ids: Iterable[str]) -> Forgetting[T]:
         """Return what `forget` would return, and change nothing. Duplicate ids count once."""
-        loaded, wanted = self._loaded(), dict.fromkeys(ids)
-        # A copy of everything would take longer, the more there is.
-        known = {name: thing for name in wanted if (thing := also.get(name) or loaded.get(name))}
+        wanted = dict.fromkeys(ids)
+        known = {name: thing for name in wanted if (thing := self._forgettable(name))}
         others = [name for name in wanted if name not in known]
         before = tuple(name for name in others if name in self._tombstones)
         return Forgetting(tuple(known.values()), before, tuple(name for name in others if name not in self._tombstones))
@@ -117,11 +114,13 @@ class Records(Generic[T]):
         """Return what forgetting everything of a project would return, and change nothing."""
         return self.look_up(each.id for each in self.all() if each.project == project)
 
-    def forget(
-        self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False, also: Mapping[str, T] = _NOTHING
-    ) -> Forgetting[T]:
+    def _forgettable(self, name: str) -> T | None:
+        """Return what can be forgotten under an id."""
+        return self.find(name)
+
+    def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[T]:
         """Forget things permanently, or raise; with `unknown_too` also ids that must never be imported."""
-        forgetting = self.look_up(ids, also)
+        forgetting = self.look_up(ids)
         details = {each.id: self._tombstone_details(each) for each in forgetting.found}
         if unknown_too:
             details |= {name: self._tombstone_details(None) for name in forgetting.unknown}
@@ -226,13 +225,13 @@ class FailureLog(Records[Failure]):
     def _replaced(self) -> None:
         self._projects = None
 
-    def look_up(self, ids: Iterable[str], also: Mapping[str, Failure] = _NOTHING) -> Forgetting[Failure]:
+    def look_up(self, ids: Iterable[str]) -> Forgetting[Failure]:
         """Return what `forget` would return. The id of an error stands for all of its failures."""
         wanted = list(ids)
         has_error = any(name.startswith("failure_") and name.count("_") == 1 for name in wanted)
         named = {known[0].error: known for known in self.errors()} if has_error else {}
         names = ((each.id for each in named[name]) if name in named else (name,) for name in wanted)
-        return super().look_up(chain.from_iterable(names), also)
+        return super().look_up(chain.from_iterable(names))
 
     def make_room(
         self, project: str, signature: str, at: datetime, is_needed: Callable[[Failure], bool] = lambda _: False

@@ -235,7 +235,7 @@ class ExperienceSearcher:
         return SearchResult(*selected)
 
     def _find(self, identity: str) -> Ghap | None:
-        return self.collector.find_resolved(identity) or self.shared.entries.get(identity)
+        return self.collector.find(identity) or self.shared.entries.get(identity)
 
     def _expected(self, query: ExperienceQuery) -> int:
         """Return how many of the entries that match must be in the index."""

@@ -1,8 +1,10 @@
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
@@ -68,13 +70,15 @@ def test_a_call_finds_what_it_wrote(records: Records[Ghap]) -> None:
     assert records.find_by_request("front:3") is None
 
 
-def test_what_is_kept_elsewhere_is_found_and_forgotten_too(records: Records[Ghap], journal: Journal) -> None:
+def test_what_is_kept_elsewhere_is_found_and_forgotten_too(journal: Journal) -> None:
+    still_open = replace(B, resolution=None)
+    journal.save_open(still_open)
+    records = ObservationCollector(journal, lambda: NOON)
     records.add(A)
-    also = {B.id: B}
     wanted = [B.id, A.id, C.id]
 
-    assert records.look_up(wanted, also) == Forgetting((B, A), (), (C.id,))
-    assert records.forget(wanted, NOON, also=also) == Forgetting((B, A), (), (C.id,))
+    assert records.look_up(wanted) == Forgetting((still_open, A), (), (C.id,))
+    assert records.forget(wanted, NOON) == Forgetting((still_open, A), (), (C.id,))
 
     for each in (records, Records[Any](journal.entries)):
         assert each.all() == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,7 +23,6 @@ from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
-    from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
@@ -40,18 +39,18 @@ class Started:
     orphan: Ghap | None
 
 
-class ObservationCollector:
-    """Open and resolved entries. Every change is on the disk before the call returns.
+class ObservationCollector(Records[Ghap]):
+    """The resolved entries as records, and the open ones. Every change is on the disk before the call returns.
 
     Each agent has its own current entry, if the client identifies its agents. Nothing here awaits, so that a change is
     complete or not begun, and parallel sessions cannot interleave their writes.
     """
 
     def __init__(self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False) -> None:
+        super().__init__(journal.entries)
         self._journal = journal
         self._clock = clock
-        self._resolved = Records[Ghap](journal.entries)
-        self._loaded = False
+        self._has_timeline = False
         self._loading = Lock()
         self._open = OpenEntries(journal, is_live)
         self._timeline = Timeline()
@@ -124,9 +123,8 @@ class ObservationCollector:
         resolution.require_explanation()
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=caller.noted(entry.requests))
         resolved = replace(resolved, errors=met(resolved, caller))
-        self._resolved.add(resolved, at=now)
+        self.add(resolved, at=now)
         self._open.by_id.pop(resolved.id, None)
-        self._timeline.add(resolved)
         # The entry is safe, so this must not fail: a leftover open file is removed at the next start.
         with suppress(JournalUnavailableError):
             self._journal.close_entry(resolved.id)
@@ -134,18 +132,22 @@ class ObservationCollector:
 
     def anchor(self, ghap_id: str, anchors: tuple[Anchor, ...]) -> None:
         """Keep what files a resolved entry is about, unless it has been forgotten since."""
-        if (entry := self._resolved.find(ghap_id)) and anchors:
-            anchored = replace(entry, anchors=anchors)
-            self._resolved.add(anchored, at=entry.outcome.resolved_at)
-            self._timeline.put(anchored)
+        if (entry := self.find(ghap_id)) and anchors:
+            self.add(replace(entry, anchors=anchors), at=entry.outcome.resolved_at)
+
+    def add(self, *things: Ghap, at: datetime | None = None) -> None:
+        """Write resolved entries to the log; see `Records.add`."""
+        timeline, before = self.timeline, [self.find(each.id) for each in things]
+        super().add(*things, at=at)
+        for entry in filter(None, before):
+            timeline.remove(entry)
+        for entry in things:
+            timeline.add(entry)
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
         """Import resolved entries and return those whose ids were neither known nor forgotten."""
         known = self.still_open.by_id
-        new = self._resolved.add_new((entry for entry in entries if entry.id not in known), self._clock())
-        for entry in new:
-            self._timeline.add(entry)
-        return new
+        return self.add_new((entry for entry in entries if entry.id not in known), self._clock())
 
     def add_open(self, entries: Sequence[Ghap]) -> list[Ghap]:
         """Import open entries as orphans, and return those whose ids were new."""
@@ -163,32 +165,22 @@ class ObservationCollector:
             self._open.save(entry)
         return len(altered)
 
-    def hold(self, *entries: Ghap) -> None:
+    def hold(self, *things: Ghap) -> None:
         """Replace resolved entries whose lines were rewritten; their times are the same."""
-        changed = {entry.id: entry for entry in entries}
-        self._resolved.hold(*changed.values())
-        self._timeline = Timeline(changed.get(entry.id, entry) for entry in self._timeline)
-
-    def find_resolved(self, ghap_id: str) -> Ghap | None:
-        """Return a resolved entry, None if there is none with that id or it was forgotten."""
-        return self._resolved.find(ghap_id)
+        super().hold(*things)
+        self._timeline = Timeline(self.all())
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents of all axes of resolved entries for the index."""
         for entry in self.list_resolved():
             yield from documents_of(entry)
 
-    def forgotten(self) -> Iterator[str]:
-        """Return the point ids of forgotten entries."""
-        return (point_id("ghap", ghap_id) for ghap_id in self.all_forgotten())
+    def points(self, name: str) -> Iterable[str]:
+        """Return the point id of an entry, which is the same on all axes."""
+        return (point_id("ghap", name),)
 
-    def knows(self, payload: Payload) -> bool:
-        """Return whether a point is of an entry that is resolved or forgotten."""
-        return self._resolved.knows(payload)
-
-    def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
-        """Return what `forget` would return, and change nothing."""
-        return self._resolved.look_up(ids, self.still_open.by_id)
+    def _forgettable(self, name: str) -> Ghap | None:
+        return self.still_open.by_id.get(name) or self.find(name)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
         """Return what `forget` would return for everything in a project, and change nothing."""
@@ -197,7 +189,7 @@ class ObservationCollector:
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
         """Forget entries permanently, open ones included; see `Records.forget`. The caller must remove their points."""
-        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self.still_open.by_id)
+        forgetting = super().forget(ids, at, unknown_too=unknown_too)
         for entry in forgetting.found:
             if entry.resolution:
                 self._timeline.remove(entry)
@@ -206,15 +198,6 @@ class ObservationCollector:
                 with suppress(JournalUnavailableError):
                     self._journal.close_entry(entry.id)
         return forgetting
-
-    def points_of(self, forgetting: Forgetting[Ghap]) -> list[str]:
-        """Return the point ids of entries forgotten now or earlier."""
-        gone = [*(entry.id for entry in forgetting.found), *forgetting.before]
-        return [point_id("ghap", ghap_id) for ghap_id in gone]
-
-    def all_forgotten(self) -> AbstractSet[str]:
-        """Return the ids of all forgotten entries."""
-        return self._resolved.forgotten_ids()
 
     def get(self, ghap_id: str) -> Ghap:
         """Return an entry, open or resolved."""
@@ -249,21 +232,20 @@ class ObservationCollector:
 
     def load(self) -> None:
         """Read the journal, once. Other threads wait for it."""
-        if self._loaded:
+        if self._has_timeline:
             return
         with self._loading, without_collections():
-            if not self._loaded:
-                self._timeline = Timeline(self._resolved.all())
-                still_open = {entry.id: entry for entry in self._journal.open_entries()}
-                self._open.load(still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown)
-                self._loaded = True
+            if not self._has_timeline:
+                self._timeline = Timeline(self.all())
+                self._open.load(entry for entry in self._journal.open_entries() if not self.has_had(entry.id))
+                self._has_timeline = True
 
     def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
         if ghap_id is None:
             return self.still_open.get_current(caller)
         if ghap_id in self.still_open.by_id:
             return self._open.by_id[ghap_id]
-        if resolved := self._resolved.find(ghap_id):
+        if resolved := self.find(ghap_id):
             raise NotFoundError(
                 f"{ghap_id} is already resolved ({resolved.outcome.status}) and cannot be changed.",
                 hint="Call start_ghap for a new hypothesis.",
@@ -277,7 +259,7 @@ class ObservationCollector:
         if not (caller.request and caller.again):
             return None
         still_open = (entry for entry in self.still_open.by_id.values() if caller.request in entry.requests)
-        return next(still_open, None) or self._resolved.find_by_request(caller.request)
+        return next(still_open, None) or self.find_by_request(caller.request)
 
 
 @dataclass(frozen=True, slots=True)

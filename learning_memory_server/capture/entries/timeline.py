@@ -123,13 +123,6 @@ class Timeline:
         if self.tally:
             self.tally.count([entry], -1)
 
-    def put(self, entry: Ghap) -> None:
-        """Replace an entry by one with anchors, of which it had none."""
-        self.changes += 1
-        for entries in (self._all, self._by_project[entry.project]):
-            entries[bisect_left(entries, _order(entry), key=_order)] = entry
-        self._note_files(entry)
-
     def wrong_about(self, project: str, file: str) -> list[str]:
         """Return the ids of entries whose hypothesis about a file was falsified, the earliest first."""
         return self._by_file.get((project, file), [])
@@ -138,9 +131,6 @@ class Timeline:
         self._outcomes[_kind(entry)][entry.outcome.status] += 1
         if entry.outcome.cited:
             self.citing.append(entry)
-        self._note_files(entry)
-
-    def _note_files(self, entry: Ghap) -> None:
         if entry.outcome.status is OutcomeStatus.FALSIFIED:
             for anchor in entry.anchors:
                 if not anchor.is_read:

@@ -268,7 +268,7 @@ def _claimed(name: str, theirs: Contents, *, own: bool, asks: bool) -> bool:
 
 def _ours(settings: Settings) -> Contents:
     stored = Stored(settings)
-    return contents_here(stored.journal, stored.collector.list_resolved(), stored.collector.all_forgotten())
+    return contents_here(stored.journal, stored.collector.list_resolved(), stored.collector.forgotten_ids())
 
 
 async def _import(

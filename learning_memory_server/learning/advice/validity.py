@@ -54,7 +54,7 @@ class Validity:
         return self._successors[1]
 
     def _follows(self, later: str, earlier: str) -> bool:
-        entry, before = self.collector.find_resolved(later), self.collector.find_resolved(earlier)
+        entry, before = self.collector.find(later), self.collector.find(earlier)
         return bool(entry and before and may_tell(entry) and entry.project == before.project)
 
     async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:

@@ -113,7 +113,7 @@ class LiveAxis:
 
     def stamp(self) -> tuple[int, int]:
         """Return a value that changes whenever this process changes the axis."""
-        return sum(map(self.owner.index.generation, self._collections())), len(self.owner.collector.all_forgotten())
+        return sum(map(self.owner.index.generation, self._collections())), len(self.owner.collector.forgotten_ids())
 
     async def entries(self) -> dict[str, Ghap]:
         """Return every entry on the axis, by id, indexed or not."""

@@ -144,7 +144,7 @@ class Dashboard:
         }
         matrices: dict[str, NDArray[np.float32]] = {axis: matrix for axis, (_, matrix) in rows.items()}
         origins: dict[str, str] = {axis: await index.origin(Collection.of(axis)) for axis in rows}
-        forgotten = len(self.services.collector.all_forgotten())
+        forgotten = len(self.services.collector.forgotten_ids())
         frames = await self.frames.current(matrices, forgotten, origins)
 
         def place(axis: Axis, numbers: Mapping[str, int]) -> dict[str, Any]:

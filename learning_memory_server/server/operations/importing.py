@@ -22,7 +22,7 @@ T = TypeVar("T")
 async def add_records(services: Services, _report: Report, *, records: list[dict[str, Any]]) -> dict[str, Any]:
     """Import records of any kind, as in journal lines; all of them or none. Entries are indexed later."""
     checked = [_checked(number, fields, services.journal.names) for number, fields in enumerate(records)]
-    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
+    gone = services.collector.forgotten_ids() | services.value_log.forgotten_ids()
 
     def of(kind: RecordKind[T]) -> list[T]:
         return [thing for name, thing in checked if name == kind.kind]
@@ -95,7 +95,7 @@ def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
 def _import_clusters(services: Services, records: list[JournalRecord]) -> list[JournalRecord]:
     log, collector = services.journal.clusters, services.collector
     ours = log.read().records if records else []
-    is_empty = not (collector.list_resolved() or collector.all_forgotten())
+    is_empty = not (collector.list_resolved() or collector.forgotten_ids())
     if numbering_of(records, ours, is_empty=is_empty) is not Numbering.NEW:
         return []
     # All in one write.

@@ -72,7 +72,7 @@ def archived(journal: Journal, path: Path, project: str | None = None) -> Path:
 
 def held(journal: Journal) -> Contents:
     collector = ObservationCollector(Journal(journal.path), TickingClock())
-    return contents_here(journal, collector.list_resolved(), collector.all_forgotten())
+    return contents_here(journal, collector.list_resolved(), collector.forgotten_ids())
 
 
 def read_back(path: Path) -> Contents:

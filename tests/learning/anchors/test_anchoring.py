@@ -34,7 +34,7 @@ async def resolve(anchoring: Anchoring, shop: Path, result: str = "It did.") -> 
     entry = collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result=result)
     anchoring.anchor(entry, replace(ALICE, folder=str(shop)))
     await anchoring.close()
-    kept = collector.find_resolved(entry.id)
+    kept = collector.find(entry.id)
     assert kept is not None
     assert list(collector.timeline) == [kept]
     return kept

@@ -283,7 +283,7 @@ async def test_an_old_journal_gets_ties_as_far_as_they_can_be_known(settings: Se
         (entry,) = services.collector.list_resolved()
         (failure,) = services.failure_log.all()
         # They were written before entries kept errors.
-        services.collector._resolved.add(replace(entry, errors=()))
+        services.collector.add(replace(entry, errors=()))
         if kept == "failures":
             services.failure_log.add(replace(failure, during=None, line=""))
         else:
