@@ -25,7 +25,7 @@ from learning_memory_server.learning.anchors.freshness import blob_ids, digests
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Anchor, Ghap
-from learning_memory_server.server.calls import Boundary
+from learning_memory_server.server.calls import ToolRunner
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
@@ -96,7 +96,7 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
         await services.writer.complete()
         services.advisor.within = None
         advisors = {"without": Silence(), "with": services.advisor}
-        tools = {kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}
+        tools = {kind: ToolRunner(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}
         for number in range(-_WARM_UP, runs):
             theme = themes()[number % len(themes())]
             for kind, boundary in tools.items():

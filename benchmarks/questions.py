@@ -15,9 +15,9 @@ from pathlib import Path
 
 from benchmarks.measuring import Option, options_of
 from learning_memory_server.cli import access
-from learning_memory_server.cli.command import Stored
+from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.demo import examples, open_example, replay
-from learning_memory_server.cli.searching import Kind, Wanted, find, shown_of
+from learning_memory_server.cli.searching import HitKind, Wanted, find, shown_of
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
@@ -44,7 +44,7 @@ async def measure(folder: Path, asked: list[tuple[str, tuple[str, ...]]]) -> dic
     report = {"answerable": 0, "first": 0, "three": 0, "unsure": 0, "unanswerable": 0, "sure": 0}
     for text, first in asked:
         query = ExperienceQuery(text, min_score=0.0), MemoryQuery(text, min_score=0.0)
-        found = await find(Wanted(*query, set(Kind), explain=False), Stored(settings))
+        found = await find(Wanted(*query, set(HitKind), explain=False), Offline(settings))
         goals = [str(hit.view.get("goal", "")) for hit in shown_of(found, 10)]
         if not first:
             report["unanswerable"] += 1

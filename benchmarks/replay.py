@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
-from learning_memory_server.cli.command import Stored
+from learning_memory_server.cli.command import Offline
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.learning.advice.finder import AdviceFinder, Scored, best
 from learning_memory_server.learning.values.log import Likeness, document_of as value_document
@@ -46,7 +46,7 @@ def main() -> None:
     if options.data:
         entries, values, verdicts = read_entries(options.data), list[Value](), list[Verdict]()
     else:
-        stored = Stored(settings)
+        stored = Offline(settings)
         entries, values, verdicts = stored.collector.list_resolved(), stored.value_log.all(), stored.verdicts.all()
     document = document_of(*asyncio.run(walk(settings, entries, values, verdicts)), judged)
     if options.judgements:

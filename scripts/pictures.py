@@ -25,7 +25,7 @@ async def page_of(storage: Path) -> str:
     """Return the page of a demo's store."""
     async with open_example(storage) as server:
         await server.run("complete")
-        packed = (await server.run("picture", project=None, folders={}))["document"]
+        packed = (await server.run("page_data", project=None, folders={}))["document"]
     return page(zlib.decompress(b64decode(packed)).decode())
 
 

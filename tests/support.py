@@ -31,7 +31,7 @@ from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.clusters import AxisFit
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
-from learning_memory_server.model.advice import Citation, Effect, Kind
+from learning_memory_server.model.advice import AdviceKind, Citation, Effect
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run
 from learning_memory_server.model.moment import Clock
@@ -95,7 +95,7 @@ def full_ghap() -> Ghap:
             surprise="The pool was never full.",
             root_cause=RootCause(RootCauseCategory.MISLEADING_SYMPTOM, "The load balancer queued them."),
             lesson=Lesson("Measuring at every hop", "Look in front of the service first"),
-            cited=(Citation("ghap_20260301_110000_000000", Kind.EXPERIENCE, Effect.HELPED),),
+            cited=(Citation("ghap_20260301_110000_000000", AdviceKind.EXPERIENCE, Effect.HELPED),),
         ),
         runs=(Run(NOON, "pytest -q", 1, failed=2),),
     )

@@ -40,7 +40,7 @@ _LOOK_SECONDS: Final = 0.05
 class HubClient:
     """Sends requests to the hub of a `place`, each over its own connection, while it gives signs of life."""
 
-    def __init__(self, place: discovery.Place, path: Path, connection: socket.socket, hung_after: float) -> None:
+    def __init__(self, place: discovery.HubPaths, path: Path, connection: socket.socket, hung_after: float) -> None:
         self.place = place
         self._path = path
         self._first: socket.socket | None = connection
@@ -108,7 +108,7 @@ class HubClient:
 
 
 def find_hub(
-    place: discovery.Place | None = None, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER
+    place: discovery.HubPaths | None = None, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER
 ) -> HubClient | None:
     """Return the hub that owns the data, by default that of the environment's settings, or None if none runs.
 
@@ -116,7 +116,7 @@ def find_hub(
     """
     if not socket_security.has_hubs():
         return None
-    place = place or discovery.Place(os.environ)
+    place = place or discovery.HubPaths(os.environ)
     hung_after = min(hung_after, timeouts.STILL_SILENT) if place.is_silent() else hung_after
     for path in place.sockets():
         connection = _connect(path, place, hung_after)
@@ -125,7 +125,7 @@ def find_hub(
     return None
 
 
-def _connect(path: Path, place: discovery.Place, hung_after: float) -> socket.socket | None:
+def _connect(path: Path, place: discovery.HubPaths, hung_after: float) -> socket.socket | None:
     try:
         return socket_security.connect(path, hung_after)
     except (BlockingIOError, TimeoutError):
@@ -142,7 +142,7 @@ def _ended() -> LearningMemoryError:
     )
 
 
-def _hangs(place: discovery.Place, hung_after: float) -> LearningMemoryError:
+def _hangs(place: discovery.HubPaths, hung_after: float) -> LearningMemoryError:
     pid = (holder(place.journal) or {}).get("pid")
     return DeadlineExceededError(
         f"The hub (process {pid or 'unknown'}) has given no sign of life for {hung_after:g} seconds.",
@@ -158,7 +158,7 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
     It is asked, then gets SIGTERM, and is killed after `term_seconds`; acknowledged writes are safe. Raises
     `DeadlineExceededError` if it does not end, and `StorageUnavailableError` if the holder is not certain.
     """
-    place = discovery.Place(os.environ)
+    place = discovery.HubPaths(os.environ)
     # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
     try:
         if hub := find_hub(place):
@@ -173,7 +173,7 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
     return _end_holder(place, term_seconds)
 
 
-def _has_released(place: discovery.Place, pid: int, until: float) -> bool:
+def _has_released(place: discovery.HubPaths, pid: int, until: float) -> bool:
     """Return whether a process released the data by then."""
     while (holder(place.journal) or {}).get("pid") == pid:
         if time.monotonic() > until:
@@ -182,7 +182,7 @@ def _has_released(place: discovery.Place, pid: int, until: float) -> bool:
     return True
 
 
-def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
+def _end_holder(place: discovery.HubPaths, term_seconds: float) -> int | None:
     who = holder(place.journal)
     if who is None or "socket" not in who:
         return None
@@ -213,7 +213,7 @@ _BATCH: Final = 50  # Records per message
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
-_READING: Final = ("call", "compare", "complete", "picture")  # Operations that leave nothing undone if interrupted
+_READING: Final = ("call", "compare", "complete", "page_data")  # Operations that leave nothing undone if interrupted
 
 
 class Connection:
@@ -345,7 +345,7 @@ def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClien
     can_be_reached = may_start if who is None else "socket" in who
     if not can_be_reached:
         return None
-    place = discovery.Place(os.environ)
+    place = discovery.HubPaths(os.environ)
     try:
         with out.working("Connecting to the hub"):
             connection = HubLink(place, hello_of(place, "command"), out.notice, patience=patience).connect()

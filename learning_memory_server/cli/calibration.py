@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, ProjectOption, Result, chosen_project, open_settings
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
@@ -26,7 +26,7 @@ def calibration(project: ProjectOption = None) -> Result:
     perfect, and always saying 0.5 gets 0.25. The first and the last
     confidence stated for an entry are scored apart.
     """
-    stored = Stored(open_settings())
+    stored = Offline(open_settings())
     project = chosen_project(project, stored)
     entries = stored.collector.list_resolved(EntryQuery(project=project))
     trials = [each for each in stored.trials.all() if project in {None, each.project}]

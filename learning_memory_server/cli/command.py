@@ -30,7 +30,7 @@ from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.composition.kept import Kept
+from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
@@ -42,7 +42,7 @@ _Name = TypeVar("_Name", str, str | None)
 def _projects(incomplete: str) -> list[str]:
     """Return the projects that Tab offers."""
     try:
-        known = Stored(load_settings()).projects.all()
+        known = Offline(load_settings()).projects.all()
     except LearningMemoryError:
         return []
     return [name for name in ("current", *known) if name.startswith(incomplete)]
@@ -128,7 +128,7 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): str(folder_of(os.environ))}
 
 
-def chosen_project(name: _Name, stored: "Stored") -> _Name:
+def chosen_project(name: _Name, stored: "Offline") -> _Name:
     """Return the project that `--project` names, also by an unambiguous short name; `current` may be empty."""
     if name is None:
         return None
@@ -176,7 +176,7 @@ def open_settings() -> Settings:
     return settings
 
 
-class Stored(Kept):
+class Offline(Stores):
     """What is in the journal, for reading only, which is safe while another process writes it."""
 
     def __init__(self, settings: Settings) -> None:

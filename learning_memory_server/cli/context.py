@@ -34,7 +34,7 @@ def why(project: command.ProjectOption = None) -> command.Result:
 
     The hub knows what it has said since it began, and writes it to no file.
     """
-    stored = command.Stored(command.open_settings())
+    stored = command.Offline(command.open_settings())
     named = command.chosen_project(project, stored) or command.current_project(stored.settings)
     hub = find_hub()
     said = hub.control("said", project=named)["said"] if hub else []
@@ -57,7 +57,7 @@ def context() -> command.Result:
     """
     settings = command.open_settings()
     caller = caller_of(os.environ, settings)
-    stored = command.Stored(settings)
+    stored = command.Offline(settings)
     names = Names(stored.collector, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
     names.look(caller.folder)
     validity = stored.validity

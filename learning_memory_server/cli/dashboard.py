@@ -34,7 +34,7 @@ async def dashboard(
     all texts that are stored: think before you pass it on.
     """
     settings = command.open_settings()
-    project = command.chosen_project(project, command.Stored(settings))
+    project = command.chosen_project(project, command.Offline(settings))
     path = settings.storage_path / "dashboard.html" if file is None else file
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
@@ -43,7 +43,9 @@ async def dashboard(
             await connection.run("complete", within=timeouts.DASHBOARD_INDEX)
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no map.")
-        packed = (await connection.run("picture", project=project, folders=command.folders_here(settings)))["document"]
+        packed = (await connection.run("page_data", project=project, folders=command.folders_here(settings)))[
+            "document"
+        ]
     content = page(zlib.decompress(b64decode(packed)).decode()).encode()
     try:
         files.replace(path, content)

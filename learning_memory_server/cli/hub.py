@@ -17,7 +17,7 @@ from rich.text import Text
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub, stop_running_hub
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
@@ -139,7 +139,7 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
 def status() -> command.Result:
     """Show what is stored, where, and which process is using it."""
     settings = command.open_settings()
-    stored = command.Stored(settings)
+    stored = command.Offline(settings)
     journal, values, failures = stored.journal, stored.value_log, stored.failure_log
     resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
@@ -152,7 +152,7 @@ def status() -> command.Result:
         "index": command.describe_engine(settings),
         "server": server,
         "locked_by": holder,
-        "hub": lean({name: hub.get(name) for name in _SHOWN}) if hub else None,
+        "hub": without_empty({name: hub.get(name) for name in _SHOWN}) if hub else None,
         "entries": {
             "resolved": len(resolved),
             "open": len(still_open),
@@ -173,7 +173,7 @@ def status() -> command.Result:
     return command.Result(document)
 
 
-def _waiting(stored: command.Stored) -> int:
+def _waiting(stored: command.Offline) -> int:
     """Return how many things wait for a yes; 0 if a newer version has written what this one does not understand."""
     with suppress(LearningMemoryError):
         projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}

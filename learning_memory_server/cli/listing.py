@@ -39,7 +39,7 @@ def list_(
     project: command.ProjectOption = None,
 ) -> command.Result:
     """List resolved GHAP entries, newest first."""
-    stored = command.Stored(command.open_settings())
+    stored = command.Offline(command.open_settings())
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
     entries = stored.collector.list_resolved(query)
@@ -56,7 +56,7 @@ def list_(
     return listed(shown, len(entries), "entry", nothing, record)
 
 
-def next_step(stored: command.Stored) -> str:
+def next_step(stored: command.Offline) -> str:
     """Say how to begin; where something is stored, or a client has this server, that agents do the rest."""
     from learning_memory_server.cli.clients import claude_code
     from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
@@ -76,7 +76,7 @@ def next_step(stored: command.Stored) -> str:
     return f"To begin, run `{APPLICATION} start` in a project's folder."
 
 
-def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dict[str, str]]:
+def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, stored.settings)
     stored.validity.freshness.look(entries, caller.project, caller.folder)
@@ -92,7 +92,7 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     soon after. A fix is hidden while fixes disagree, or if it was shown and did
     not help. `forget` takes the id of an error.
     """
-    stored = command.Stored(command.open_settings())
+    stored = command.Offline(command.open_settings())
     wanted = command.chosen_project(project, stored)
     found = stored.failure_log.errors(wanted)
     found.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
@@ -175,7 +175,7 @@ def values(
     Agents judge values by entries. A contested value has at least as many
     entries against it as for it. An unattested one has none.
     """
-    stored = command.Stored(command.open_settings())
+    stored = command.Offline(command.open_settings())
     standings = stored.standings(stored.value_log.current(axis, superseded=superseded))
     results = [value_views.value(standing) for standing in ordered(standings, sort)]
     out.records(map(value_record, results))

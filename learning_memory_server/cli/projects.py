@@ -9,7 +9,7 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import stop_running_hub
-from learning_memory_server.cli.command import Commands, Result, Stored, chosen_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, chosen_project, open_settings
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model import limits
@@ -30,7 +30,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its name, 
 def list_projects() -> Result:
     """List the projects that have records, with their folders on this machine."""
     settings = open_settings()
-    stored, found = Stored(settings), claims_of(settings).folders()
+    stored, found = Offline(settings), claims_of(settings).folders()
     names = stored.journal.names
     entries = Counter(entry.project for entry in stored.collector.list_resolved())
     rows: list[dict[str, Any]] = []
@@ -52,7 +52,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
 
     Records keep their project, so this can be undone.
     """
-    stored = Stored(open_settings())
+    stored = Offline(open_settings())
     before, known = chosen_project(called, stored), stored.projects.all()
     checked_text("NAME", name, limits.PROJECT_MAX)
     _say(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
@@ -67,7 +67,7 @@ def merge(
 
     Records keep their project, so `split` undoes it.
     """
-    stored = Stored(open_settings())
+    stored = Offline(open_settings())
     first, second = chosen_project(called, stored), chosen_project(into, stored)
     _say(stored.settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
@@ -79,7 +79,7 @@ def split(called: NameArgument) -> None:
 
     Records from after the merge stay with the project.
     """
-    stored = Stored(open_settings())
+    stored = Offline(open_settings())
     whole = chosen_project(called, stored)
     parts = _say(stored.settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")

@@ -9,11 +9,11 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import Connection, open_connection
-from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.sharing import RULE_MAX, change_rules, rules_of
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.learning.failures.cures import ascii_of
-from learning_memory_server.learning.review import Kind, Waiting
+from learning_memory_server.learning.review import Waiting, WaitingKind
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
@@ -49,7 +49,7 @@ async def review(
     Only a person in a terminal can answer; elsewhere, all are listed.
     """
     settings = open_settings()
-    project, stored = current_project(settings), Stored(settings)
+    project, stored = current_project(settings), Offline(settings)
     if name is None:
         items = stored.review.waiting(project, utc_now(), str(top_of(Path.cwd())))
         asked = [each for each in items if each.days >= _DAYS and not each.flaw][:_MOST]
@@ -64,7 +64,7 @@ async def review(
             await asking.keep(asked[0], Said.NEVER)
         else:
             await asking.each(asked)
-    left = len(Stored(settings).review.waiting(project, utc_now()))
+    left = len(Offline(settings).review.waiting(project, utc_now()))
     out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
     return Result({"waiting": left})
 
@@ -125,7 +125,7 @@ class _Asking:
             place += said is not Said.UNDO or len(items) == 1
 
     def _answer(self, item: Waiting, place: str) -> Said:
-        is_cure = item.kind is Kind.CURE
+        is_cure = item.kind is WaitingKind.CURE
         out.say()
         out.facts(
             [
@@ -159,7 +159,9 @@ class _Asking:
             out.failure(refusal)
 
     def _change_rule(self, item: Waiting, said: Said) -> None:
-        text = f"Instead of `{item.about}`, run `{item.text}`." if item.kind is Kind.CURE else one_line(item.text)
+        text = (
+            f"Instead of `{item.about}`, run `{item.text}`." if item.kind is WaitingKind.CURE else one_line(item.text)
+        )
         rule = Rule(item.id, text, f"approved {utc_now():%Y-%m-%d}")
         is_wanted = said is Said.RULE
         if is_wanted and (len(text) > RULE_MAX or item.flaw or (item.is_risky and not self.is_anyway)):

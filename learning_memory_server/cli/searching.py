@@ -12,7 +12,7 @@ from rich.text import Text
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.cli import command, listing, out
 from learning_memory_server.cli.access import WITHOUT_INDEX, open_connection
-from learning_memory_server.cli.command import Stored, open_settings
+from learning_memory_server.cli.command import Offline, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import (
     EntryQuery,
@@ -40,7 +40,7 @@ _NEAREST: Final = 3  # How many are shown where none is strong
 _WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
 
 
-class Kind(StrEnum):
+class HitKind(StrEnum):
     """What can be found."""
 
     ENTRIES = "entries"
@@ -52,13 +52,13 @@ class Kind(StrEnum):
 class Hit(NamedTuple):
     """Something that was found."""
 
-    kind: Kind
+    kind: HitKind
     view: listing.View
 
     @property
     def rank(self) -> float:
         """Its strength. What has no lesson comes after what has one and is nearly as strong."""
-        learned = {Kind.ENTRIES: ("lesson", "root_cause"), Kind.ERRORS: ("remedy",)}.get(self.kind)
+        learned = {HitKind.ENTRIES: ("lesson", "root_cause"), HitKind.ERRORS: ("remedy",)}.get(self.kind)
         is_bare = learned is not None and not any(self.view.get(part) for part in learned)
         return float(self.view["strength"]) * (_WITHOUT_LESSON if is_bare else 1.0)
 
@@ -69,7 +69,7 @@ class Findings(NamedTuple):
     hits: list[Hit]
     mode: str
 
-    def views(self, kind: Kind) -> list[listing.View]:
+    def views(self, kind: HitKind) -> list[listing.View]:
         """Return those of a kind."""
         return [hit.view for hit in self.hits if hit.kind is kind]
 
@@ -84,7 +84,7 @@ class Wanted(NamedTuple):
 
     entries: ExperienceQuery
     memories: MemoryQuery
-    kinds: set[Kind]
+    kinds: set[HitKind]
     explain: bool
 
 
@@ -99,7 +99,7 @@ commands = command.Commands()
 @commands.command(example='"tests pass alone and fail together" --since 30d')
 async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    only: Annotated[Kind | None, typer.Option("--only", help="Only this kind.")] = None,
+    only: Annotated[HitKind | None, typer.Option("--only", help="Only this kind.")] = None,
     axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
     domain: command.DomainOption = None,
     outcome: command.OutcomeOption = None,
@@ -123,7 +123,7 @@ async def search(
     entries know (axis, domain, outcome, strategy), or only memories (tag,
     source), leave out the rest.
     """
-    stored = Stored(open_settings())
+    stored = Offline(open_settings())
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
     of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
     kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
@@ -139,30 +139,30 @@ async def search(
     )
     found = await find(wanted, stored, by_words=lexical)
     _show(found, limit, show_all=show_all)
-    if not found.views(Kind.ENTRIES) and not stored.projects.all():
+    if not found.views(HitKind.ENTRIES) and not stored.projects.all():
         out.say(f"Nothing is stored yet. {listing.next_step(stored)}")
-    entries, *others = (found.views(kind) for kind in Kind)
+    entries, *others = (found.views(kind) for kind in HitKind)
     named_others = dict(zip(("values", "memories", "errors"), others, strict=True))
     return command.Result({"results": entries, "count": len(entries), "mode": found.mode, **named_others})
 
 
-async def find(wanted: Wanted, stored: Stored, *, by_words: bool = False) -> Findings:
+async def find(wanted: Wanted, stored: Offline, *, by_words: bool = False) -> Findings:
     """Search the kinds that are wanted."""
-    by_words = by_words or not wanted.kinds & {Kind.ENTRIES, Kind.MEMORIES}
+    by_words = by_words or not wanted.kinds & {HitKind.ENTRIES, HitKind.MEMORIES}
     found = _scan(wanted, stored) if by_words else await _search_index_or_scan(wanted, stored)
     # With what became of their files.
     notes = listing.notes_here(stored.collector.look_up(each["id"] for each in found["entries"]).found, stored)
     entries = [{**each, **notes.get(each["id"], {})} for each in found["entries"]]
-    views = {Kind.ENTRIES: entries, Kind.MEMORIES: found["memories"], **_by_words(wanted, stored)}
+    views = {HitKind.ENTRIES: entries, HitKind.MEMORIES: found["memories"], **_by_words(wanted, stored)}
     hits = [Hit(kind, view) for kind, things in views.items() for view in things]
     return Findings(sorted(hits, key=lambda hit: -hit.rank), found["mode"])
 
 
-def _kinds(only: Kind | None, *, of_entries: bool, of_memories: bool) -> set[Kind]:
+def _kinds(only: HitKind | None, *, of_entries: bool, of_memories: bool) -> set[HitKind]:
     """Return the kinds that have all of the options."""
-    kinds = set(Kind) if only is None else {only}
-    kinds &= {Kind.ENTRIES} if of_entries else kinds
-    kinds &= {Kind.MEMORIES} if of_memories else kinds
+    kinds = set(HitKind) if only is None else {only}
+    kinds &= {HitKind.ENTRIES} if of_entries else kinds
+    kinds &= {HitKind.MEMORIES} if of_memories else kinds
     if not kinds:
         raise InvalidInputError(
             "No kind has all of these options.",
@@ -171,16 +171,16 @@ def _kinds(only: Kind | None, *, of_entries: bool, of_memories: bool) -> set[Kin
     return kinds
 
 
-def _by_words(wanted: Wanted, stored: Stored) -> dict[Kind, list[listing.View]]:
+def _by_words(wanted: Wanted, stored: Offline) -> dict[HitKind, list[listing.View]]:
     """Search what is only searched by words: values and errors."""
     query, named = wanted.memories, wanted.memories.where.project
-    others: dict[Kind, list[listing.View]] = {}
-    if Kind.VALUES in wanted.kinds:
+    others: dict[HitKind, list[listing.View]] = {}
+    if HitKind.VALUES in wanted.kinds:
         values = [value_views.value(each) for each in stored.standings(stored.value_log.current(None, named))]
-        others[Kind.VALUES] = _best(query, values, lambda value: value["text"])
-    if Kind.ERRORS in wanted.kinds:
+        others[HitKind.VALUES] = _best(query, values, lambda value: value["text"])
+    if HitKind.ERRORS in wanted.kinds:
         errors = listing.error_views(stored.failure_log.errors(named), stored.settings)
-        others[Kind.ERRORS] = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
+        others[HitKind.ERRORS] = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
     return others
 
 
@@ -200,7 +200,7 @@ def _best(
     return [{**each, "strength": strength} for (each, _), strength in zip(ranked, of, strict=True)]
 
 
-async def _search_index_or_scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
+async def _search_index_or_scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
     """Return what a search of the index finds or, if that cannot be used, one of the journal."""
     try:
         async with open_connection(stored.settings, "search") as connection:
@@ -208,8 +208,8 @@ async def _search_index_or_scan(wanted: Wanted, stored: Stored) -> dict[str, Any
             await connection.run("complete", to_search=True, within=timeouts.COMMAND_SEARCH_INDEX)
             return await connection.run(
                 "search",
-                entries=msgspec.to_builtins(wanted.entries) if Kind.ENTRIES in wanted.kinds else None,
-                memories=msgspec.to_builtins(wanted.memories) if Kind.MEMORIES in wanted.kinds else None,
+                entries=msgspec.to_builtins(wanted.entries) if HitKind.ENTRIES in wanted.kinds else None,
+                memories=msgspec.to_builtins(wanted.memories) if HitKind.MEMORIES in wanted.kinds else None,
                 explain=wanted.explain,
             )
     except (AlreadyRunningError, *WITHOUT_INDEX) as error:
@@ -218,17 +218,17 @@ async def _search_index_or_scan(wanted: Wanted, stored: Stored) -> dict[str, Any
         return _scan(wanted, stored)
 
 
-def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
+def _scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
     """Search the journal, and the shared lessons that were read last, by words."""
     from learning_memory_server.server.composition.backends import chunkers
 
     entries, memories = wanted.entries, wanted.memories
     found: dict[str, Any] = {"entries": [], "memories": [], "mode": "lexical"}
-    if Kind.ENTRIES in wanted.kinds:
+    if HitKind.ENTRIES in wanted.kinds:
         shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
         result = search_lexical([*stored.collector.list_resolved(entries.where), *shared], entries)
         found["entries"] = found_views(entries, result, explain=wanted.explain)
-    if Kind.MEMORIES in wanted.kinds:
+    if HitKind.MEMORIES in wanted.kinds:
         kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
         texts = search_memories_lexical(kept, memories, kept.all())
         found["memories"] = found_views(memories, texts, explain=wanted.explain)
@@ -244,7 +244,7 @@ def _show(found: Findings, limit: int, *, show_all: bool) -> None:
     """Show what was found, each with how strong it is and what its score is made of."""
     strong = found.strong()
     shown = found.hits[:limit] if show_all else shown_of(found, limit)
-    are_mixed = len({hit.kind for hit in shown} | {Kind.ENTRIES}) > 1
+    are_mixed = len({hit.kind for hit in shown} | {HitKind.ENTRIES}) > 1
     if shown and not strong:
         out.say("Nothing matches well. The nearest:")
     for hit in shown:
@@ -279,7 +279,7 @@ def memories(
     since: command.SinceOption = None,
 ) -> command.Result:
     """List memories, the texts that agents kept, the last one added first."""
-    stored = Stored(open_settings())
+    stored = Offline(open_settings())
     named = command.chosen_project(project, stored)
     where = MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
     kept = stored.memory_log.all()
@@ -302,10 +302,10 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
     return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 
 
-_RECORDS: Final[Mapping[Kind, tuple[str, Callable[[listing.View], out.Record]]]] = {
-    Kind.ENTRIES: ("entry", listing.entry_record),
-    Kind.VALUES: ("value", listing.value_record),
-    Kind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
-    Kind.ERRORS: ("error", listing.error_with_id),
+_RECORDS: Final[Mapping[HitKind, tuple[str, Callable[[listing.View], out.Record]]]] = {
+    HitKind.ENTRIES: ("entry", listing.entry_record),
+    HitKind.VALUES: ("value", listing.value_record),
+    HitKind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
+    HitKind.ERRORS: ("error", listing.error_with_id),
 }
 """What it is called, and how it is shown, by kind."""

@@ -17,9 +17,9 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Stored, YesOption, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.learning.review import Kind
+from learning_memory_server.learning.review import WaitingKind
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.answer import Said
@@ -53,7 +53,7 @@ def share(
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values.")
     ] = None,
     kind: Annotated[
-        files.Kind | None,
+        files.FileKind | None,
         typer.Option("--kind", help="Share what the ID says about the lesson in --about, not the ID's lesson."),
     ] = None,
     about: Annotated[
@@ -117,7 +117,9 @@ async def join() -> None:
         out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")
         for name, reason in found["left_out"].items():
             out.notice(f"{one_line(name) or top}: left out, because {reason}.")
-        items = [each for each in Stored(settings).review.waiting(project, utc_now()) if each.kind is Kind.SHARED]
+        items = [
+            each for each in Offline(settings).review.waiting(project, utc_now()) if each.kind is WaitingKind.SHARED
+        ]
         for each in items:
             out.hanging(Text(f"{each.fared}: "), Text(one_line(each.text)))
         if items and out.agrees(f"May agents get {'it' if len(items) == 1 else f'all {len(items)}'} as advice?"):
@@ -178,13 +180,13 @@ def promote() -> None:
     """
     settings, top = open_settings(), repository()
     before = rules_of(top)
-    stored = Stored(settings)
+    stored = Offline(settings)
     standings = stored.standings(stored.value_log.all())
     redactor = secrets_finder(settings)
     sound = {
         rule.id: rule
         for rule in _earned(current_project(settings), standings, stored)
-        if not any(objections(files.shared_file(files.Kind.VALUE, "", {"Lesson": rule.text}), redactor))
+        if not any(objections(files.shared_file(files.FileKind.VALUE, "", {"Lesson": rule.text}), redactor))
         and (not rule.paths or any((top / each).exists() for each in rule.paths))
     }
     known = {each.value.id for each in standings}
@@ -231,17 +233,17 @@ def rules_of(top: Path) -> str:
 
 
 def _wanted(
-    settings: Settings, ids: Sequence[str], kind: files.Kind | None, about: files.SharedFile | None
+    settings: Settings, ids: Sequence[str], kind: files.FileKind | None, about: files.SharedFile | None
 ) -> Iterator[tuple[str, str, files.SharedFile]]:
     """Yield the id, the project and the file of everything that is to be shared."""
-    is_verdict = kind in {files.Kind.CONFIRMS, files.Kind.CONTRADICTS, files.Kind.WITHDRAWS}
+    is_verdict = kind in {files.FileKind.CONFIRMS, files.FileKind.CONTRADICTS, files.FileKind.WITHDRAWS}
     if (kind and not (is_verdict and about)) or (about and not kind and len(ids) != 1):
         raise InvalidInputError("Give --about with --kind confirms, contradicts or withdraws, or with one ID alone.")
-    if not ids and not (kind is files.Kind.WITHDRAWS and about):
+    if not ids and not (kind is files.FileKind.WITHDRAWS and about):
         raise InvalidInputError("Give the ids of entries or values to share.")
     if kind and about and not ids:
         yield about.name, "", files.verdict(kind, about)
-    stored, corrects = Stored(settings), about.content if about else ""
+    stored, corrects = Offline(settings), about.content if about else ""
     for name in ids:
         entry, value = next(iter(stored.collector.look_up([name]).found), None), stored.value_log.find(name)
         if value and not kind:
@@ -299,7 +301,7 @@ def _write(top: Path, file: files.SharedFile) -> None:
         stream.write(file.render())
 
 
-def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator[Rule]:
+def _earned(project: str, standings: list[Standing], stored: Offline) -> Iterator[Rule]:
     """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
     where = told_name(project) or "this project"
     own = [each for each in standings if each.value.project == project and each.is_in_force and not each.value.imported]

@@ -38,7 +38,7 @@ async def show(
 
     With --project, a cluster of that project's experiences.
     """
-    stored = command.Stored(command.open_settings())
+    stored = command.Offline(command.open_settings())
     project, found = command.chosen_project(project, stored), _find(name, stored)
     if project and not isinstance(found, ClusterId):
         raise InvalidInputError("--project is for the ids of clusters.")
@@ -69,7 +69,7 @@ async def show(
     return command.Result({"kind": kind, kind: view})
 
 
-def _find(name: str, stored: command.Stored) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
+def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
     """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
 
     The beginning of it is enough, unless several ids begin so; only a cluster's must be complete.
@@ -105,7 +105,7 @@ def _find(name: str, stored: command.Stored) -> Ghap | Standing | Memory | Clust
     return stored.standings([thing])[0] if isinstance(thing, Value) else thing
 
 
-def _nothing(name: str, kinds: Sequence[str], stored: command.Stored) -> NotFoundError:
+def _nothing(name: str, kinds: Sequence[str], stored: command.Offline) -> NotFoundError:
     forgotten = (stored.collector.forgotten_ids(), stored.value_log.forgotten_ids(), stored.memory_log.forgotten_ids())
     if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
@@ -229,7 +229,7 @@ async def clusters(
     have ids of their own. `show` lists the experiences of one.
     """
     settings = command.open_settings()
-    project = command.chosen_project(project, command.Stored(settings))
+    project = command.chosen_project(project, command.Offline(settings))
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all(

@@ -16,11 +16,11 @@ import typer
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
-from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
-from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
+from learning_memory_server.cli.maintenance.learning import LearnReport, read_lesson
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -69,10 +69,12 @@ async def start(
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
     _show_step(2, f"what past sessions of {short_name(project)} teach")
-    is_first = project not in Stored(settings).projects.all()
+    is_first = project not in Offline(settings).projects.all()
     is_read = is_attended(os.environ)
     lesson = (
-        await read_lesson(settings) if is_read else Lesson(projects_folder(os.environ), here=folders_here(settings))
+        await read_lesson(settings)
+        if is_read
+        else LearnReport(projects_folder(os.environ), here=folders_here(settings))
     )
     if is_read:
         _show_account(lesson, project)
@@ -135,7 +137,7 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
     return done
 
 
-def _show_account(lesson: Lesson, project: str) -> None:
+def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects:
         lesson.account.show(f"What worked in place of a command is offered below, or by: {APPLICATION} review")
         return

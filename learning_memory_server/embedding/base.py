@@ -75,7 +75,7 @@ indexes."""
 _AGREEMENT: Final = 0.999  # A cosine that the same model exceeds on any runtime, and that no other model reaches
 
 
-def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
+def same_model(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
     """Return whether two vectors of the probe have the same direction, up to rounding; `kept` may be anything."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final, Generic, TypeVar
 
 from learning_memory_server.embedding.base import PROBE, Embedder, EmbeddingIdentity, Runtime, Vectors
-from learning_memory_server.embedding.tokens import reading
+from learning_memory_server.embedding.tokens import legibility
 from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
@@ -240,9 +240,9 @@ class EmbeddingService:
         self._cached[model.identity, text] = vector
         return vector
 
-    def reading(self, text: str) -> float:
+    def legibility(self, text: str) -> float:
         """Return how well the model reads a text, from 0 to 1, as far as it is known."""
-        return reading(self.start().result().tokenizer if self.state is ModelState.READY else None, text)
+        return legibility(self.start().result().tokenizer if self.state is ModelState.READY else None, text)
 
     async def stop(self) -> None:
         """Stop what runs in the background, then `close`."""

@@ -64,7 +64,7 @@ class ModelTokens:
         return [(start, end) for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets if end]
 
 
-def reading(tokenizer: Tokenizer | None, text: str) -> float:
+def legibility(tokenizer: Tokenizer | None, text: str) -> float:
     """Return how well a model reads a text, from 0 to 1, by the letters in each piece that its tokenizer makes.
 
     A Han character counts as two letters, and names are left out. Without a tokenizer, every text counts as read.

@@ -35,7 +35,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
-from learning_memory_server.server.settings import Settings, setting_notices, settings_kept
+from learning_memory_server.server.settings import Settings, explain_settings_mismatch, setting_notices
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
@@ -45,7 +45,7 @@ from learning_memory_server.system.paths import LOCK
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.hub.connections import OpenSession
-    from learning_memory_server.hub.listener import Door
+    from learning_memory_server.hub.listener import Listener
     from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.session import Session
 
@@ -56,7 +56,7 @@ _TURN_SECONDS: Final = 0.0005  # A CPU-bound thread keeps the GIL so long: with 
 
 
 def run(
-    place: discovery.Place, door: Door, settings: Settings, packaged: Callable[[], Embedder] = load_packaged
+    place: discovery.HubPaths, door: Listener, settings: Settings, packaged: Callable[[], Embedder] = load_packaged
 ) -> bool:
     """Serve on the socket until the hub is not needed. Return whether Ctrl-C ended it."""
     configure_logging(settings.log_level, settings.storage_path / discovery.LOG)
@@ -74,7 +74,7 @@ def run(
 class Hub:
     """Serves all fronts and commands of one user."""
 
-    def __init__(self, services: Services, place: discovery.Place, door: Door) -> None:
+    def __init__(self, services: Services, place: discovery.HubPaths, door: Listener) -> None:
         self._services = services
         self._place = place
         self._door = door
@@ -173,7 +173,7 @@ class Hub:
 
     async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
-        kept = settings_kept(self._services.settings, hello.get("settings"))
+        kept = explain_settings_mismatch(self._services.settings, hello.get("settings"))
         if not (refused or is_command):
             self._users[writer] = kept  # Before anything is awaited, so that the hub is not promised to another
         ack = {
@@ -286,7 +286,7 @@ class Hub:
             return await operate(self._services, report, command, fields)
 
     async def _status(self, hello: dict[str, Any]) -> dict[str, Any]:
-        own = settings_kept(self._services.settings, hello.get("settings"))
+        own = explain_settings_mismatch(self._services.settings, hello.get("settings"))
         others = list(filter(None, (*self._users.values(), own)))[:1]
         return {
             "pid": os.getpid(),

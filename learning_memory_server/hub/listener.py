@@ -16,29 +16,29 @@ from learning_memory_server.system.paths import APPLICATION
 
 
 @contextmanager
-def open_door(place: discovery.Place) -> Iterator[Door]:
+def open_door(place: discovery.HubPaths) -> Iterator[Listener]:
     """Listen while the block runs, in the first folder of this user alone, else in a new one in /tmp."""
     with ExitStack() as stack:
         door = _usual_door(place)
         if door is None:
             made = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{APPLICATION}-", dir="/tmp"))
-            door = Door(Path(made) / place.socket.name)
+            door = Listener(Path(made) / place.socket.name)
         if door.path != place.socket:
             locking.name_socket(place.journal, door.path)
         stack.callback(door.close)
         yield door
 
 
-def _usual_door(place: discovery.Place) -> Door | None:
+def _usual_door(place: discovery.HubPaths) -> Listener | None:
     for path in (place.socket, place.second_socket):
         try:
-            return Door(path)
+            return Listener(path)
         except (InvalidSettingsError, UntrustedSocketError) as error:
             print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201 - its log
     return None
 
 
-class Door:
+class Listener:
     """A listening socket and its file, instead of a stale one. Only the process that locks the data has one."""
 
     def __init__(self, path: Path) -> None:

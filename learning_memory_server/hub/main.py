@@ -23,7 +23,7 @@ def main() -> NoReturn:
 
 def _serve() -> int:
     """Serve until the hub is not needed. Return the exit status."""
-    place = discovery.Place(os.environ)
+    place = discovery.HubPaths(os.environ)
     _raise_descriptor_limit()
     try:
         with hold(place.journal, place.storage, "the memory hub", socket=place.socket), open_door(place) as door:

@@ -38,7 +38,7 @@ from learning_memory_server.index.ranking.hybrid import (
     Match,
     Means,
     Query,
-    Reading,
+    QueryContext,
     SearchTimer,
     on_scale,
     search_hybrid,
@@ -235,11 +235,11 @@ class VectorIndex:
             raise LostPointsError("The Qdrant server has lost points.")
         return found
 
-    def _read(self, query: Query, vector: Vectors) -> Reading:
+    def _read(self, query: Query, vector: Vectors) -> QueryContext:
         sizes = self._means.sizes
-        return Reading(
+        return QueryContext(
             vector,
-            self.embeddings.reading(query.text),
+            self.embeddings.legibility(query.text),
             self._means.usual_closeness(query.collection, vector, self.scale.scale),
             sizes[query.collection],
             sizes[query.collection] + sum(sizes[each] for each in query.siblings),
@@ -264,7 +264,7 @@ class VectorIndex:
         """Return a text's mean closeness to a collection; see `Means`."""
         return self._means.usual_closeness(collection, vector, self.scale.scale, missing)
 
-    async def look_around(self) -> None:
+    async def refresh_baselines(self) -> None:
         """Take what searches compare with: the model's scale, if it is not known, and the means of collections."""
         await self.scale.ensure()
         # Whatever is wrong with the engine is seen by what needs it.

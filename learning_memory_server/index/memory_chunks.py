@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 
 from learning_memory_server.embedding.tokens import TokenMeasure
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model.memory import Chunking, Memory
 from learning_memory_server.model.stored import WRITTEN
 
@@ -39,7 +39,7 @@ SENTENCES: Final = re.compile(
 LINES: Final = re.compile(r"[^\n]*\n\s*|[^\n]+")
 
 
-class Kind(Enum):
+class BlockKind(Enum):
     """The kind of a block."""
 
     HEADING = "heading"
@@ -52,7 +52,7 @@ class Block:
     """A part of a text that belongs together."""
 
     span: Span
-    kind: Kind
+    kind: BlockKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class Outline:
 
 def blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a text in order: fenced code, headings, paragraphs and turns of a conversation."""
-    start, end, kind, fence = 0, 0, Kind.TEXT, ""
+    start, end, kind, fence = 0, 0, BlockKind.TEXT, ""
     for match in _LINE.finditer(text):
         line = match.group()
         if fence:
             end = match.end()
             mark = _FENCE.match(line)
             if mark and not (fence := _after_fence(fence, mark)):
-                yield Block((start, end), Kind.CODE)
+                yield Block((start, end), BlockKind.CODE)
                 start = end
             continue
         mark, heading = _FENCE.match(line), _HEADING.match(line)
@@ -107,17 +107,17 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block((start, end), kind)
             start = end
         if mark and (fence := _after_fence("", mark)):
-            start, end, kind = match.start(), match.end(), Kind.CODE
+            start, end, kind = match.start(), match.end(), BlockKind.CODE
         elif heading:
-            yield Block(match.span(), Kind.HEADING)
+            yield Block(match.span(), BlockKind.HEADING)
             start = end = match.end()
-            kind = Kind.TEXT
+            kind = BlockKind.TEXT
         elif line.strip():
-            start, end, kind = (start if end > start else match.start()), match.end(), Kind.TEXT
+            start, end, kind = (start if end > start else match.start()), match.end(), BlockKind.TEXT
         else:
             start = end = match.end()
     if end > start:
-        yield Block((start, end), Kind.CODE if fence else kind)
+        yield Block((start, end), BlockKind.CODE if fence else kind)
 
 
 def _after_fence(fence: str, mark: re.Match[str]) -> str:
@@ -140,7 +140,7 @@ _COUNTED_AT_ONCE: Final = 256
 _LONG: Final = 2_048  # Characters. A longer block is divided before its tokens are counted, to save RAM.
 _SPARSE: Final = 16  # Characters that count as at least one token: some tokenizers read long runs as one
 _PART: Final = 80  # The most characters of a title, a source or a heading in a header
-_DIVISIONS: Final = {Kind.CODE: (LINES,), Kind.HEADING: (LINES,), Kind.TEXT: (SENTENCES, LINES)}
+_DIVISIONS: Final = {BlockKind.CODE: (LINES,), BlockKind.HEADING: (LINES,), BlockKind.TEXT: (SENTENCES, LINES)}
 
 
 class Chunker:
@@ -196,7 +196,7 @@ class Chunker:
         while group := list(islice(found, _COUNTED_AT_ONCE)):
             for block, tokens in zip(group, self._sizes(text, [block.span for block in group]), strict=True):
                 if tokens is not None:
-                    yield _Unit(block.span, tokens, block.kind is Kind.HEADING)
+                    yield _Unit(block.span, tokens, block.kind is BlockKind.HEADING)
                 else:
                     yield from self._divided(text, block.span, _DIVISIONS[block.kind])
 
@@ -319,7 +319,7 @@ class Chunk:
 
 def documents_of(memory: Memory, chunker: Chunker, only: Container[int] | None = None) -> Iterator[Chunk]:
     """Yield the documents of a memory that has been chunked, or only those with the given numbers."""
-    about = lean(
+    about = without_empty(
         {
             "memory_id": memory.id,
             "tags": memory.tags,

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from learning_memory_server.embedding.base import Vectors, agrees
+from learning_memory_server.embedding.base import Vectors, same_model
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DamagedCollectionError, MissingCollectionError, WrongDimensionError
 from learning_memory_server.index.document import DIGEST, Collection, Document, Key, digest_of, key_of
@@ -104,7 +104,7 @@ class IndexMove:
             # The store's name only claims which model made its vectors; a sample proves it.
             sample, vector = next(iter(found.items()))
             (made,) = await embed(self.model, [documents[sample]])
-            self._copies[collection] = agrees(vector, made)
+            self._copies[collection] = same_model(vector, made)
         return found if self._copies.get(collection, True) else {}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 
-from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Vectors, agrees
+from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Vectors, same_model
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import (
@@ -113,7 +113,7 @@ def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | N
     """Return why a collection does not have the points that it should, by the data it was created with."""
     if any(about.get(part) != wanted[part] for part in asdict(Recipe())):
         return f"Collection `{collection}` was made by another version of this program."
-    if not agrees(about.get("probe", ()), wanted["probe"]):
+    if not same_model(about.get("probe", ()), wanted["probe"]):
         return f"The model no longer makes the vectors that are in `{collection}`."
     return None
 

@@ -189,7 +189,7 @@ class Reconciler:
         self.is_known = False
         self._is_invalid = True
 
-    def lose(self) -> None:
+    def mark_lost(self) -> None:
         """Record that the index has lost points, perhaps all."""
         self.invalidate()
         self.searchable.clear()

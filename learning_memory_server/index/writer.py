@@ -88,7 +88,7 @@ class IndexWriter:
     def invalidate(self, error: LearningMemoryError) -> None:
         """Let the index be compared with the journal after such an error: immediately if points were lost."""
         if isinstance(error, LostPointsError):
-            self.reconciler.lose()
+            self.reconciler.mark_lost()
             self._wake.set()
         elif isinstance(error, NoAnswerError):
             self.reconciler.invalidate()
@@ -164,7 +164,7 @@ class IndexWriter:
         if self.is_complete:
             await self._index.require_open().remove_given_up()
         self._tried.set()
-        await self._index.look_around()
+        await self._index.refresh_baselines()
         await self.renew()
 
     async def check(self) -> None:
@@ -229,7 +229,7 @@ class IndexWriter:
     async def _start_over(self, error: LearningMemoryError) -> None:
         """Close an engine that may have lost its files, so that it is opened again, and compare everything."""
         log.warning("index.lost", reason=error.message)
-        self.reconciler.lose()
+        self.reconciler.mark_lost()
         await self._index.discard()
 
     async def _finish(

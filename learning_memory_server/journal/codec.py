@@ -79,7 +79,7 @@ class RecordKind(Generic[T]):
         return msgspec.convert(parts, self.type, from_attributes=True)
 
 
-def lean(data: Data) -> Data:
+def without_empty(data: Data) -> Data:
     """Return the data without its absent (None) and empty parts."""
     return {key: value for key, value in data.items() if value not in (None, "", [], {})}
 

@@ -19,7 +19,7 @@ from learning_memory_server.model.moment import as_seen
 from learning_memory_server.system.ram import without_collections
 
 
-class Kept(Protocol):
+class Identified(Protocol):
     """Something that a log keeps: entries, values and memories have these in common."""
 
     @property
@@ -29,7 +29,7 @@ class Kept(Protocol):
     def project(self) -> str: ...  # noqa: D102
 
 
-T = TypeVar("T", bound=Kept)
+T = TypeVar("T", bound=Identified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Records(Generic[T]):
         """Return what else a tombstone says; None stands for an unknown id."""
         return {}
 
-    def hold(self, *things: T) -> None:
+    def replace_loaded(self, *things: T) -> None:
         """Replace what has the same ids, without writing it: its lines were rewritten, or say the same."""
         if self._by_id is not None:
             self._by_id.update((each.id, each) for each in things if each.id in self._by_id)

@@ -13,7 +13,7 @@ from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.failures.refusals import can_be_kept
-from learning_memory_server.learning.review import Kind, Waiting
+from learning_memory_server.learning.review import Waiting, WaitingKind
 from learning_memory_server.model import limits
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.memory import Memory, Refusal
@@ -46,7 +46,7 @@ class PreferenceLog:
         found = [(each, each.refusal) for each in self.found() if each.project == project and each.refusal]
         for memory, refusal in (*self._standing(project), *found):
             about, fared = refusal.call or refusal.tool, f"refused in {len(refusal.sessions)} sessions"
-            given = answer_id(memory), Kind.PREFERENCE, project, refusal.told, about, fared, refusal.at
+            given = answer_id(memory), WaitingKind.PREFERENCE, project, refusal.told, about, fared, refusal.at
             yield Waiting(*given, is_told=memory.id in told)
 
     def found(self) -> list[Memory]:

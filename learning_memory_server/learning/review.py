@@ -23,7 +23,7 @@ from learning_memory_server.sharing.shared import SharedLessons
 _AGAIN: Final = timedelta(days=7)  # How long `later` is
 
 
-class Kind(StrEnum):
+class WaitingKind(StrEnum):
     """What waits."""
 
     CURE = "cure"
@@ -38,7 +38,7 @@ class Waiting:
     """Something that a person may answer."""
 
     id: str
-    kind: Kind
+    kind: WaitingKind
     project: str
     text: str  # what agents would be told, whole
     about: str  # when: at which command that failed, or for which goal
@@ -87,7 +87,7 @@ class Review:
         if len(found) == 1 and name:
             return known[found[0]]
         if own and own.project == project:
-            return _lesson(own, Kind.OWN, "own")
+            return _lesson(own, WaitingKind.OWN, "own")
         raise NotFoundError(
             f"{len(found) or 'Nothing'} of this project may be answered under {name!r}.",
             hint="`learning-memory-server review` shows what waits, with the ids.",
@@ -108,7 +108,7 @@ class Review:
             if said in {Said.YES, Said.RULE}:
                 _refuse(each, anyway=anyway)
             answers += [Answer(name, each.project, Said.UNDO, at) for name in each.others if self.answers.said(name)]
-            files = files_of(each.text, folder) if each.kind is Kind.CURE else ()
+            files = files_of(each.text, folder) if each.kind is WaitingKind.CURE else ()
             answers.append(Answer(each.id, each.project, said, at, files))
         self.answers.add(*answers)
 
@@ -123,7 +123,7 @@ class Review:
             found is not None
             and found.said is not Said.UNDO
             and not (found.said is Said.LATER and found.created_at + _AGAIN <= now)
-            and not (folder and item.kind is Kind.CURE and found.files != files_of(item.text, folder))
+            and not (folder and item.kind is WaitingKind.CURE and found.files != files_of(item.text, folder))
         )
 
     def _cures(self, project: str) -> Iterator[Waiting]:
@@ -135,7 +135,7 @@ class Review:
                 name, remedy = cure_id(answered), answered.remedy or ""
                 yield Waiting(
                     name,
-                    Kind.CURE,
+                    WaitingKind.CURE,
                     project,
                     remedy,
                     answered.command,
@@ -153,15 +153,15 @@ class Review:
     def _lessons(self, project: str) -> Iterator[Waiting]:
         for each in self.shared.newest(project):
             if not self.shared.is_confirmed(each):
-                yield _lesson(each, Kind.SHARED, each.shared)
+                yield _lesson(each, WaitingKind.SHARED, each.shared)
         for entry in self.entries.list_resolved():
             if entry.imported and entry.project == project and entry.learned:
-                yield _lesson(entry, Kind.IMPORTED, "imported")
+                yield _lesson(entry, WaitingKind.IMPORTED, "imported")
 
 
-def _lesson(entry: Ghap | SharedEntry, kind: Kind, whose: str) -> Waiting:
+def _lesson(entry: Ghap | SharedEntry, kind: WaitingKind, whose: str) -> Waiting:
     about = entry.id, kind, entry.project, entry.learned, entry.goal, whose, entry.outcome.resolved_at
-    return Waiting(*about, is_told=kind is Kind.OWN)
+    return Waiting(*about, is_told=kind is WaitingKind.OWN)
 
 
 def _refuse(item: Waiting, *, anyway: bool) -> None:

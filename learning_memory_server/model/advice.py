@@ -17,7 +17,7 @@ class Channel(StrEnum):
     CONTEXT = "context"
 
 
-class Kind(StrEnum):
+class AdviceKind(StrEnum):
     """A kind of shown or cited thing."""
 
     EXPERIENCE = "experience"
@@ -48,7 +48,7 @@ class Citation(Stored):
     """A thing that an agent found, such as by a search, and that helped or misled it."""
 
     id: str
-    kind: Kind
+    kind: AdviceKind
     effect: Effect
 
 
@@ -57,7 +57,7 @@ class Item(Stored):
     """One thing that was shown."""
 
     id: str
-    kind: Kind
+    kind: AdviceKind
     effect: Effect | None = None  # whether it helped or misled; None if unknown
     score: float | None = None  # an experience's score, or a value's cosine; None without a comparison
     reason: Reason | None = None  # why it was chosen

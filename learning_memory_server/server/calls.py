@@ -39,7 +39,7 @@ _MARKERS_COUNT: Final = (
 )
 
 
-class Boundary:
+class ToolRunner:
     """Runs tools: validates their arguments and turns every outcome into a result.
 
     `services` has one object for each type that a tool requests, and the gate that all arguments pass.
@@ -255,7 +255,7 @@ class Calls:
         self.tools = WITH_HOOKS if has_hooks else TOOLS
         # Which clients render pages is known only once they have said hello; the others do not see those tools.
         self._agents = CallingAgents()
-        self._boundary = Boundary([*self.tools, *OF_APPS], {**services, CallingAgents: self._agents})
+        self._boundary = ToolRunner([*self.tools, *OF_APPS], {**services, CallingAgents: self._agents})
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._advisor = cast("Advisor", services[Advisor])
         self._untold = self.note

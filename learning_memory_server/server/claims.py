@@ -29,8 +29,8 @@ from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.server.places import Place
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.work_folder import WorkFolder
 from learning_memory_server.system import files
 from learning_memory_server.system.locations import is_attended
 
@@ -123,7 +123,7 @@ class Claims:
 
     def find(self, directory: Path, is_stored: Callable[[str], bool] | None = None) -> Belonging:
         """Return the project of a folder, and bind it if it `is_stored`: if sessions here have stored entries."""
-        place = Place.of(directory)
+        place = WorkFolder.of(directory)
         here, numbered = self._known(f"folder {place.top}"), self._known(f"number {place.number}")
         own = _own_name(place, len(here.every("id")))
         try:
@@ -138,7 +138,7 @@ class Claims:
 
     def record_roots(self, directory: Path, project: str) -> None:
         """Keep the root commits of a folder for its project, unless it has some on record."""
-        place = Place.of(directory)
+        place = WorkFolder.of(directory)
         with suppress(OSError):
             if not self._known(f"project {project}").first("roots") and (roots := place.roots()):
                 _learn(self.folder, f"project {project}", roots=roots)
@@ -147,7 +147,7 @@ class Claims:
 
     def claimed(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
-        place, found = Place.of(directory), self.find(directory)
+        place, found = WorkFolder.of(directory), self.find(directory)
         here = self._known(f"folder {place.top}")
         with suppress(OSError):
             if not here.every("declined"):
@@ -160,12 +160,12 @@ class Claims:
 
     def stamp(self, directory: Path) -> object:
         """Return what changes when something else may be found for a folder."""
-        place = Place.of(directory)
+        place = WorkFolder.of(directory)
         return place.stamp(), self._known(f"folder {place.top}").lines
 
     def find_unreadable(self, directory: Path) -> Path | None:
         """Return a file of what is known of a folder, if it cannot be read."""
-        place = Place.of(directory)
+        place = WorkFolder.of(directory)
         found = map(self._known, (f"folder {place.top}", f"number {place.number}"))
         return next((each.file for each in found if not each.is_whole), None)
 
@@ -173,7 +173,7 @@ class Claims:
         """Note that a person says that a folder is the project's. What cannot be read is put aside."""
         if not self._read_in():
             self._former.rename(self._former.with_suffix(f"{SET_ASIDE}{time.time_ns()}"))
-        place = Place.of(directory)
+        place = WorkFolder.of(directory)
         for subject in (f"folder {place.top}", f"number {place.number}", f"project {project}"):
             if not self._known(subject).is_whole:
                 _set_aside(self.folder, subject)
@@ -182,7 +182,7 @@ class Claims:
 
     def decline(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is not the project's."""
-        _learn(self.folder, f"folder {Place.of(directory).top}", declined=project)
+        _learn(self.folder, f"folder {WorkFolder.of(directory).top}", declined=project)
 
     def folders(self) -> dict[str, list[Path]]:
         """Return the folders of each project that one here is, or was, by its id."""
@@ -193,7 +193,7 @@ class Claims:
                 found.setdefault(project, []).extend(here)
         return found
 
-    def _still(self, place: Place, known: Facts, *, by_path: bool = True) -> Iterator[str]:
+    def _still(self, place: WorkFolder, known: Facts, *, by_path: bool = True) -> Iterator[str]:
         """Yield the projects that a place is, of those that it is known as by its path or its number, latest first."""
         for line in reversed(known.lines):
             roots = self._known(f"project {line['id']}").first("roots") if "id" in line else None
@@ -208,7 +208,7 @@ class Claims:
                 yield line["id"]
 
     def _labelled(
-        self, place: Place, own: str, is_stored: Callable[[str], bool] | None, *, is_again: bool = False
+        self, place: WorkFolder, own: str, is_stored: Callable[[str], bool] | None, *, is_again: bool = False
     ) -> Belonging:
         """Return the project whose label a folder has, if it begins as that does, else one of its own."""
         label = place.label()
@@ -232,7 +232,7 @@ class Claims:
             self.record_roots(Path(at), project)
         return list(self._known(f"project {project}").first("roots") or ())
 
-    def _bind(self, place: Place, project: str) -> None:
+    def _bind(self, place: WorkFolder, project: str) -> None:
         for subject in dict.fromkeys((f"folder {place.top}", f"folder {place.worktree}", f"number {place.number}")):
             if next(reversed(self._known(subject).every("id")), None) != project:
                 _learn(self.folder, subject, id=project)
@@ -326,7 +326,7 @@ class Folders:
         return self.is_stored(project)
 
 
-def _own_name(place: Place, former: int) -> str:
+def _own_name(place: WorkFolder, former: int) -> str:
     """Return a name that no other project has: with a digest of the place, and of how many have been there."""
     what = f"{machine_id()} {place.top} {former}"
     digest = hashlib.sha256(what.encode("utf-8", "surrogateescape")).hexdigest()

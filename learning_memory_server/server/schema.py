@@ -15,7 +15,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.lines import preview
 
 Schema = dict[str, Any]
-Place = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
 _KINDS: Final = {
     str: "text",
@@ -90,7 +90,7 @@ def flaws_of(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitError
     """Yield the parts of arguments that are too large or contain NUL, named as pydantic would name them."""
     rest = limits.METADATA_MAX + _SPARE
     # Not by recursion: JSON may be nested nearly as deep as Python can go.
-    parts: deque[tuple[Place, Any, Schema]] = deque([((), arguments, schema)])
+    parts: deque[tuple[JsonPath, Any, Schema]] = deque([((), arguments, schema)])
     while parts:
         place, part, node = parts.popleft()
         if isinstance(part, str):
@@ -115,7 +115,7 @@ def flaws_of(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitError
             parts.extend(_inside(place, part, node))
 
 
-def _inside(place: Place, part: list[Any] | dict[str, Any], node: Schema) -> Iterator[tuple[Place, Any, Schema]]:
+def _inside(place: JsonPath, part: list[Any] | dict[str, Any], node: Schema) -> Iterator[tuple[JsonPath, Any, Schema]]:
     """Yield what is directly in a part: items, and keys that the schema does not know, which are texts, too."""
     if isinstance(part, list):
         of_each = node.get("items", {})

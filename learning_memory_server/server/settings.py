@@ -288,7 +288,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
 
 
-def settings_kept(hub: Settings, others: object) -> str:
+def explain_settings_mismatch(hub: Settings, others: object) -> str:
     """Return a sentence about a hub with other settings than these raw ones, compared as they would be in use."""
     if not isinstance(others, dict):
         return ""

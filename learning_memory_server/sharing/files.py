@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")  # Lower case: so
 _WIDTHS: Final = 62, 90  # Columns
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """What a file says."""
 
     LESSON = "lesson"
@@ -40,8 +40,8 @@ class Kind(StrEnum):
     WITHDRAWS = "withdraws"
 
 
-TEACHING: Final = frozenset({Kind.LESSON, Kind.VALUE})
-VERDICTS: Final = Kind.CONFIRMS, Kind.CONTRADICTS
+TEACHING: Final = frozenset({FileKind.LESSON, FileKind.VALUE})
+VERDICTS: Final = FileKind.CONFIRMS, FileKind.CONTRADICTS
 TITLE: Final = ""
 _HEADINGS: Final = (
     *(TITLE, "What was believed", "What happened", "What was surprising", "Why", "What worked", "Lesson"),
@@ -59,14 +59,14 @@ _FIELDS: Final = {
 }
 """The fields that some kinds have."""
 _FIRST: Final = re.compile(
-    rf"^<!-- learning-memory: 1; date: (?P<date>\d{{4}}-\d\d-\d\d); id: {_DIGEST}; kind: (?P<kind>{'|'.join(Kind)})"
+    rf"^<!-- learning-memory: 1; date: (?P<date>\d{{4}}-\d\d-\d\d); id: {_DIGEST}; kind: (?P<kind>{'|'.join(FileKind)})"
     + "".join(f"(?:; {name}: (?P<{name}>{values}))?" for name, values in _FIELDS.items())
     + " -->$",
     re.ASCII,
 )
 _NEEDED: Final = {
-    Kind.LESSON: {TITLE, "What was believed", "What happened", "outcome", "domain", "strategy"},
-    Kind.VALUE: {TITLE, "Lesson"},
+    FileKind.LESSON: {TITLE, "What was believed", "What happened", "outcome", "domain", "strategy"},
+    FileKind.VALUE: {TITLE, "Lesson"},
 }
 
 
@@ -110,7 +110,7 @@ class SharedFile:
         fields: `outcome`, `domain`, `strategy`, `cause` of a lesson; `about` and `evidence`, digests, of a verdict.
     """
 
-    kind: Kind
+    kind: FileKind
     date: str
     texts: dict[str, str]
     fields: dict[str, str] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class SharedFile:
 
 
 def shared_file(
-    kind: Kind, date: str, texts: Mapping[str, str | None], fields: Mapping[str, str | None] | None = None
+    kind: FileKind, date: str, texts: Mapping[str, str | None], fields: Mapping[str, str | None] | None = None
 ) -> SharedFile:
     """Return a file with these texts and fields, without those that are empty. Texts are put on one line."""
     flat = {name: " ".join((text or "").split()) for name, text in texts.items()}
@@ -169,7 +169,7 @@ def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
         " ".join(one.file for one in entry.anchors[-limits.ANCHORS_MAX :] if not one.is_read and " " not in one.file),
     )
     return shared_file(
-        Kind.LESSON,
+        FileKind.LESSON,
         f"{end.resolved_at:%Y-%m-%d}",
         dict(zip(_HEADINGS, texts, strict=False)),
         {
@@ -185,10 +185,10 @@ def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
 def of_value(value: Value, corrects: str = "") -> SharedFile:
     """Return what is shared of a value."""
     texts = {TITLE: "A principle", "Lesson": value.text}
-    return shared_file(Kind.VALUE, f"{value.created_at:%Y-%m-%d}", texts, {"about": corrects})
+    return shared_file(FileKind.VALUE, f"{value.created_at:%Y-%m-%d}", texts, {"about": corrects})
 
 
-def verdict(kind: Kind, about: SharedFile, entry: Ghap | None = None) -> SharedFile:
+def verdict(kind: FileKind, about: SharedFile, entry: Ghap | None = None) -> SharedFile:
     """Return a file that confirms, contradicts or withdraws a lesson, because of an entry: always the same file."""
     date = f"{entry.outcome.resolved_at:%Y-%m-%d}" if entry else about.date
     evidence = hashlib.sha256(entry.id.encode()).hexdigest()[:32] if entry else None
@@ -241,7 +241,7 @@ def parse(name: str, data: bytes | None) -> SharedFile | str:
     headings = [" ".join((heading or TITLE).split()) for heading in rest[::2]]
     said = [re.sub(r"(?<!\S)\\", "", " ".join(each.split())) for each in rest[1::2]]
     texts = dict(zip(headings, said, strict=True))
-    file = SharedFile(Kind(fields.pop("kind")), fields.pop("date"), texts, fields)
+    file = SharedFile(FileKind(fields.pop("kind")), fields.pop("date"), texts, fields)
     # There may be many files.
     paths = texts.get("Files", "").split()
     longest = max(map(len, [*(text for heading, text in texts.items() if heading != "Files"), *paths]), default=0)

@@ -24,7 +24,7 @@ from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import named, objections, told_name
-from learning_memory_server.sharing.files import TEACHING, VERDICTS, Kind, SharedEntry, SharedFile, entry_of, parse
+from learning_memory_server.sharing.files import TEACHING, VERDICTS, FileKind, SharedEntry, SharedFile, entry_of, parse
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.version import VERSION
 
@@ -34,7 +34,7 @@ class SharedLesson(NamedTuple):
 
     file: SharedFile
     names: list[str]
-    verdicts: dict[Kind, list[str]]
+    verdicts: dict[FileKind, list[str]]
 
 
 def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
@@ -43,9 +43,9 @@ def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
     A lesson is there while one of its copies is, and nothing withdraws or corrects it. What is withdrawn corrects
     nothing. Verdicts of one kind on the same evidence count once.
     """
-    withdrawn = {file.about for file in files.values() if file.kind is Kind.WITHDRAWS}
+    withdrawn = {file.about for file in files.values() if file.kind is FileKind.WITHDRAWS}
     lessons: dict[str, SharedLesson] = {}
-    verdicts: dict[tuple[str, Kind, str], str] = {}
+    verdicts: dict[tuple[str, FileKind, str], str] = {}
     for name, file in sorted(files.items()):
         if file.kind in VERDICTS:
             verdicts.setdefault((file.about, file.kind, file.fields.get("evidence", name)), name)

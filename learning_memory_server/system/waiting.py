@@ -44,7 +44,7 @@ async def in_turn(order: asyncio.Lock | None) -> AsyncIterator[None]:
         yield
 
 
-def has_written() -> None:
+def end_turn() -> None:
     """End the turn of the running call, if it has one: what it still does may take long."""
     _end.get()()
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pytest
 
 import learning_memory_server
-from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.version import VERSION
 from tests.acceptance.wire import COMMAND, Era, Wire, environment
 from tests.support import MINUTES
@@ -104,9 +104,9 @@ class Memory:
         """Return all variables of a program that is to use this memory."""
         return {**environment(self.storage, **settings), **self.variables()}
 
-    def place(self, **settings: str) -> Place:
+    def place(self, **settings: str) -> HubPaths:
         """Return where such a program finds the hub."""
-        return Place(self.environment(**settings))
+        return HubPaths(self.environment(**settings))
 
     def run(
         self, *arguments: str | Path, given: str = "", check: bool = True, **settings: str

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.discovery import HubPaths
 from tests.acceptance.disks import fill, small_disk
 from tests.acceptance.hubs import ENTRY, until
 from tests.claude_code.conftest import MODEL, PLUGIN, ClaudeCode, Session, claude_in, on_branch_of_the_entry
@@ -159,7 +159,7 @@ def test_a_hub_that_is_killed_changes_nothing(claude: ClaudeCode) -> None:
 
 
 def test_a_hub_that_answers_with_garbage_changes_nothing(claude: ClaudeCode) -> None:
-    place = Place(claude.environment())
+    place = HubPaths(claude.environment())
     place.socket.parent.mkdir(mode=0o700)
     heard = []
 

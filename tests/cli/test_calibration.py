@@ -14,7 +14,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.calibration import LEAST
-from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Trial
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Trial
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.command_line import in_line
@@ -139,7 +139,7 @@ def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> No
     assert first == f"Agents say {says}%, {held}% come true: {abs(says - held)} points too {word}."
     entry = ObservationCollector(journal, utc_now).list_resolved()[0].id
     shown = [
-        Advice(entry, number, Channel.START, (Item(f"ghap_{number}", Kind.EXPERIENCE, effect),), "garden", NOON)
+        Advice(entry, number, Channel.START, (Item(f"ghap_{number}", AdviceKind.EXPERIENCE, effect),), "garden", NOON)
         for number, effect in enumerate((Effect.HELPED, Effect.MISLED, None), start=1)
     ]
     AdviceLog(Journal(storage / "journal").advice).add(*shown)

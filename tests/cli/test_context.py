@@ -10,7 +10,7 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from tests.command_line import Run, printed
@@ -22,7 +22,7 @@ def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: 
     collector = ObservationCollector(Journal(storage / "journal"), utc_now)
     lesson = Lesson("counting", "Count twice 🌹")
     collector.add_resolved([numbered(1, project="garden", resolution=replace(CONFIRMED, lesson=lesson))])
-    items = (Item(numbered(1).id, Kind.EXPERIENCE, Effect.HELPED),)
+    items = (Item(numbered(1).id, AdviceKind.EXPERIENCE, Effect.HELPED),)
     log = AdviceLog(Journal(storage / "journal").advice)
     log.add(Advice("ghap_gone", 1, Channel.START, items, "garden", utc_now()))
     collector.add_open([ghap(project="garden"), ghap(id="ghap_20260301_120000_eeeeee", project="orchard")])

@@ -112,7 +112,7 @@ def test_the_demos_store_is_a_story_of_six_weeks(tmp_path: Path) -> None:
     async def document() -> dict[str, Any]:
         async with open_example(kept) as server:
             await server.run("complete")
-            packed = (await server.run("picture", project=None, folders={}))["document"]
+            packed = (await server.run("page_data", project=None, folders={}))["document"]
         made: dict[str, Any] = json.loads(zlib.decompress(b64decode(packed)))
         return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.searching import Findings, Hit, Kind
+from learning_memory_server.cli.searching import Findings, Hit, HitKind
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system.locking import exclusive
@@ -122,18 +122,23 @@ LESSON = {"lesson": {"takeaway": "Replay the order."}}
 @pytest.mark.parametrize(
     ("bare", "taught", "is_bare_first"), [(1.0, 1.0, False), (1.2, 1.0, False), (1.3, 1.0, True), (0.9, 1.0, False)]
 )
-@pytest.mark.parametrize("kind", [Kind.ENTRIES, Kind.ERRORS])
+@pytest.mark.parametrize("kind", [HitKind.ENTRIES, HitKind.ERRORS])
 def test_what_has_no_lesson_comes_after_what_has_one_within_a_fifth(
-    kind: Kind, bare: float, taught: float, is_bare_first: bool
+    kind: HitKind, bare: float, taught: float, is_bare_first: bool
 ) -> None:
     without = Hit(kind, {"strength": bare})
-    for other in (Hit(Kind.ENTRIES, {"strength": taught, **LESSON}), Hit(Kind.MEMORIES, {"strength": taught})):
+    for other in (Hit(HitKind.ENTRIES, {"strength": taught, **LESSON}), Hit(HitKind.MEMORIES, {"strength": taught})):
         assert (without.rank > other.rank) is is_bare_first
 
 
 def test_a_kind_without_anything_strong_is_weak_beside_one_that_has() -> None:
     best, related, low, other = (
         Hit(kind, {"strength": strength, **LESSON})
-        for kind, strength in ((Kind.ENTRIES, 1.1), (Kind.ENTRIES, 0.4), (Kind.ENTRIES, 0.3), (Kind.MEMORIES, 0.9))
+        for kind, strength in (
+            (HitKind.ENTRIES, 1.1),
+            (HitKind.ENTRIES, 0.4),
+            (HitKind.ENTRIES, 0.3),
+            (HitKind.MEMORIES, 0.9),
+        )
     )
     assert Findings([best, other, related, low], "hybrid").strong() == [best, related]

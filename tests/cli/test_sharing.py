@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import out
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.advice import Citation, Effect, Kind
+from learning_memory_server.model.advice import AdviceKind, Citation, Effect
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.sharing.files import FOLDER
@@ -150,7 +150,7 @@ def test_promote_names_where_a_rule_is_from_and_leaves_out_what_others_shared(
     own = replace(numbered(1), project="garden")
     own = replace(own, resolution=replace(own.outcome, lesson=learned))
     ids = own.id, identity_of("garden", shared.content)
-    cited = tuple(Citation(name, Kind.EXPERIENCE, Effect.HELPED) for name in ids)
+    cited = tuple(Citation(name, AdviceKind.EXPERIENCE, Effect.HELPED) for name in ids)
     citing = [replace(numbered(number), project="garden", agent_session=f"{number:016x}") for number in range(2, 6)]
     citing = [replace(each, resolution=replace(each.outcome, cited=cited, lesson=None)) for each in citing]
     ObservationCollector(kept, utc_now).add_resolved([own, *citing])

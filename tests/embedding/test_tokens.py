@@ -10,7 +10,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.graph import TOKENIZER
 from learning_memory_server.embedding.source import model_folder
-from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, reading
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, legibility
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 TEXTS = ["The connection pool ran out.", "def read_file(path: str) -> bytes:\n    return b''", "x" * 500, ""]
@@ -72,15 +72,15 @@ def packaged() -> Tokenizer:
     ],
 )
 def test_a_model_reads_what_its_tokenizer_cuts_into_long_pieces(text: str, read: float) -> None:
-    assert reading(packaged(), text) == pytest.approx(read)
-    assert reading(None, text) == 1
+    assert legibility(packaged(), text) == pytest.approx(read)
+    assert legibility(None, text) == 1
 
 
 def test_an_unknown_piece_counts_as_one_for_each_letter_and_a_han_character_as_two() -> None:
     words = {"[UNK]": 0, "数据": 1, "pool": 2}
     tokenizer = Tokenizer(WordLevel(words, unk_token="[UNK]"))  # noqa: S106
     tokenizer.pre_tokenizer = Whitespace()
-    assert reading(tokenizer, "数据") == 1
-    assert reading(tokenizer, "数据 超时") == 0
-    assert reading(tokenizer, "pool 超") == pytest.approx(0.0)
-    assert reading(tokenizer, "pool pool 超") == pytest.approx((8 / 3 - 2.4) / 1.0)
+    assert legibility(tokenizer, "数据") == 1
+    assert legibility(tokenizer, "数据 超时") == 0
+    assert legibility(tokenizer, "pool 超") == pytest.approx(0.0)
+    assert legibility(tokenizer, "pool pool 超") == pytest.approx((8 / 3 - 2.4) / 1.0)

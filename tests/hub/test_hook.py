@@ -9,14 +9,14 @@ import pytest
 
 from learning_memory_server.hub.front.hook import _hello
 from learning_memory_server.hub.front.link import hello_of
-from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.discovery import HubPaths
 from tests.acceptance.hubs import ENTRY, Memory
 from tests.acceptance.wire import Wire
 
 pytestmark = pytest.mark.slow
 
 
-def answer(place: Place, given: bytes, project: str = "shop") -> bytes:
+def answer(place: HubPaths, given: bytes, project: str = "shop") -> bytes:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(60)
         connection.connect(str(place.socket))

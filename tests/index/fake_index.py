@@ -67,7 +67,7 @@ class FakeIndex:
         self.is_open = True
         self.scale = SimpleNamespace(failure="")
 
-    async def look_around(self) -> None:
+    async def refresh_baselines(self) -> None:
         """Compare nothing: these texts are never searched."""
 
     async def _do(self, change: Callable[[], None]) -> None:

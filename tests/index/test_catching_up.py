@@ -128,7 +128,7 @@ async def filled(parts: Parts) -> None:
 def rewrite(parts: Parts, path: Path) -> None:
     """Do what an operation does that rewrites records."""
     outdated_in(path).add([POINT])
-    parts.collector.hold(REWRITTEN)
+    parts.collector.replace_loaded(REWRITTEN)
 
 
 def traces(path: Path) -> list[str]:
@@ -183,7 +183,7 @@ async def test_the_next_process_does_what_this_one_could_not(tmp_path: Path) -> 
 
     async with open_parts(tmp_path) as parts:
         parts.collector.load()
-        parts.collector.hold(REWRITTEN)
+        parts.collector.replace_loaded(REWRITTEN)
         await parts.writer.complete()
         await require_renewed(parts, tmp_path)
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, TokenMeasure
-from learning_memory_server.index.memory_chunks import Chunker, Kind, Outline, blocks, documents_of
+from learning_memory_server.index.memory_chunks import BlockKind, Chunker, Outline, blocks, documents_of
 from learning_memory_server.model.memory import Memory
 from tests.support import NOON
 
@@ -289,7 +289,7 @@ def test_a_position_is_under_the_headings_above_it_outermost_first() -> None:
 def test_a_comment_in_code_is_not_a_heading() -> None:
     text = "# A\n```\n# B\n```\nafter"
     assert Outline.of(text).path_at(text.index("after")) == ("A",)
-    assert Kind.CODE in {block.kind for block in blocks(text)}
+    assert BlockKind.CODE in {block.kind for block in blocks(text)}
 
 
 CHUNKER = Chunker(ESTIMATED)

@@ -53,7 +53,7 @@ async def test_a_search_compares_with_the_mean_once_the_index_has_caught_up(part
     await write(parts, *range(60))
     asked = Query(NOTES, "note 7", 5, Filter())
     before = (await parts.index.search_hybrid(asked))[0].explanation.basis
-    await parts.index.look_around()
+    await parts.index.refresh_baselines()
     after = (await parts.index.search_hybrid(asked))[0].explanation.basis
     assert before.usual == pytest.approx(0.03)
     assert after.usual > 0.2

@@ -126,7 +126,7 @@ async def test_a_collection_that_has_half_of_its_documents_is_searched_and_one_t
     reconciler.add([document("new", collection=MEMORIES)])
     reconciler.invalidate()
     assert MEMORIES in reconciler.searchable
-    reconciler.lose()
+    reconciler.mark_lost()
     assert not reconciler.searchable
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, lean
-from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, without_empty
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
 from learning_memory_server.model.vocabulary import Axis, Stance
@@ -66,7 +66,7 @@ ADVICES = st.builds(
         st.builds(
             Item,
             ANY,
-            st.sampled_from(Kind),
+            st.sampled_from(AdviceKind),
             st.none() | st.sampled_from(Effect),
             st.none() | st.sampled_from([0.0, 0.518]),
             st.none() | st.sampled_from(Reason),
@@ -123,7 +123,7 @@ def test_advice_and_failures_of_earlier_versions_have_no_score() -> None:
         "project": "shop",
         "created_at": "2026-03-01T12:00:00+00:00",
     }
-    assert ADVICE.decode(line).items == (Item("ghap_2", Kind.EXPERIENCE, Effect.HELPED),)
+    assert ADVICE.decode(line).items == (Item("ghap_2", AdviceKind.EXPERIENCE, Effect.HELPED),)
     assert ADVICE.encode(ADVICE.decode(line)) == line
 
 
@@ -132,7 +132,7 @@ def test_absent_parts_are_left_out() -> None:
 
     stated = "id project agent_session created_at domain strategy goal hypothesis action prediction"
     assert data.keys() == set(stated.split())
-    assert lean({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False}) == {"e": 0, "f": False}
+    assert without_empty({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False}) == {"e": 0, "f": False}
 
 
 def test_every_part_has_its_documented_name() -> None:

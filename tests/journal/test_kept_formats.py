@@ -23,7 +23,7 @@ from learning_memory_server.journal.archive.writing import take_snapshot, write_
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, Trial
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item, Reason, Trial
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Chunking, Memory
@@ -70,7 +70,7 @@ ENTRY = replace(
         surprise="The pool was never full.",
         root_cause=RootCause(RootCauseCategory.MISLEADING_SYMPTOM, "The load balancer queued them."),
         lesson=Lesson("Measuring at every hop", "Look in front of the service first"),
-        cited=(Citation("ghap_20260301_110000_000000", Kind.EXPERIENCE, Effect.HELPED),),
+        cited=(Citation("ghap_20260301_110000_000000", AdviceKind.EXPERIENCE, Effect.HELPED),),
     ),
 )
 VALUE_KEPT = Value(
@@ -82,7 +82,7 @@ VALUE_KEPT = Value(
     Evidence((ENTRY.id,), (0.6, 0.8), 0.9, 0.1, 0.2, "abc"),
 )
 VERDICT_KEPT = Verdict(VALUE_KEPT.id, ENTRY.id, Stance.SUPPORTS, PROJECT, NOON)
-SHOWN = Item(ENTRY.id, Kind.EXPERIENCE, Effect.HELPED, 0.5, Reason.SIMILAR)
+SHOWN = Item(ENTRY.id, AdviceKind.EXPERIENCE, Effect.HELPED, 0.5, Reason.SIMILAR)
 ADVICE_KEPT = Advice(OPEN.id, 1, Channel.START, (SHOWN,), PROJECT, NOON, withheld=True, probability=0.25)
 TRIAL_KEPT = Trial(SESSION, PROJECT, NOON, withheld=True, probability=0.5, failed=2)
 WORDS = (PROJECT, SESSION, "KeyError: <name>", "python run.py")
@@ -101,8 +101,8 @@ SERVER = KnownServer(("https://qdrant.example.org:6333",), "00000000-0000-4000-8
 GONE = "ghap_20260301_120000_000003"
 LESSON = files.of_entry(ENTRY)
 SHARED = (
-    *(LESSON, files.of_value(VALUE_KEPT), files.verdict(files.Kind.WITHDRAWS, LESSON)),
-    *(files.verdict(kind, LESSON, ENTRY) for kind in (files.Kind.CONFIRMS, files.Kind.CONTRADICTS)),
+    *(LESSON, files.of_value(VALUE_KEPT), files.verdict(files.FileKind.WITHDRAWS, LESSON)),
+    *(files.verdict(kind, LESSON, ENTRY) for kind in (files.FileKind.CONFIRMS, files.FileKind.CONTRADICTS)),
 )
 
 CHANGED = (

@@ -12,7 +12,7 @@ from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.cures import files_of, is_risky
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
-from learning_memory_server.learning.review import Kind, Review, Waiting
+from learning_memory_server.learning.review import Review, Waiting, WaitingKind
 from learning_memory_server.model.answer import Said
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
@@ -62,7 +62,7 @@ async def seen(
 
 async def test_a_cure_that_no_rule_allows_waits_with_how_it_fared_and_is_told_after_a_yes(queue: Queue) -> None:
     item = await seen(queue)
-    assert (item.kind, item.about, item.text, item.cost, item.days) == (Kind.CURE, FAILED, CURE, 2, 2)
+    assert (item.kind, item.about, item.text, item.cost, item.days) == (WaitingKind.CURE, FAILED, CURE, 2, 2)
     assert item.fared == f"in 2 of 2 own sessions `{CURE}` followed, and the error stayed away in 2"
     assert await queue.agent("before").fails(FAILED, ERROR) is None
     queue.answer(item)

@@ -10,10 +10,10 @@ import pytest
 
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.server.claims import Belonging, Claims, caller_of
-from learning_memory_server.server.places import Place
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.work_folder import WorkFolder
 from tests.model.test_identity import SHOP
-from tests.server.test_places import cloned, repository
+from tests.server.test_work_folder import cloned, repository
 from tests.sharing.repositories import git
 
 
@@ -167,7 +167,7 @@ def test_what_was_kept_in_one_file_is_read_in_once(tmp_path: Path, claims: Claim
 
 
 def roots_of(folder: Path) -> list[str]:
-    return Place.of(folder).roots()
+    return WorkFolder.of(folder).roots()
 
 
 def test_one_file_that_cannot_be_read_silences_all_until_a_person_says_yes(

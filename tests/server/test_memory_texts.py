@@ -17,7 +17,7 @@ import pytest
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.limits import REPLY_MAX
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.server.calls import Boundary, Calls
+from learning_memory_server.server.calls import Calls, ToolRunner
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.toolset import JSON, compact
@@ -221,7 +221,7 @@ class NothingPasses(RedactionGate):
 async def test_what_is_too_large_or_has_a_nul_is_refused_before_it_is_read(
     services: Services, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
-    boundary = Boundary(TOOLS, {**services.injectable(), RedactionGate: NothingPasses()})
+    boundary = ToolRunner(TOOLS, {**services.injectable(), RedactionGate: NothingPasses()})
 
     def name_call() -> str:
         raise AssertionError
@@ -311,7 +311,7 @@ CALLS = 5_000
 @pytest.mark.timeout(1800)
 async def test_no_generated_call_fails_unexpectedly(indexed: Services) -> None:
     tools = [*WITH_HOOKS, *OF_APPS]
-    boundary = Boundary(tools, {**indexed.injectable(), CallingAgents: CallingAgents()})
+    boundary = ToolRunner(tools, {**indexed.injectable(), CallingAgents: CallingAgents()})
     chance, ids = random.Random(27), list[str]()
     generator = Generator(chance, ids)
     answers = {"ok": 0, "refused": 0}

@@ -11,7 +11,7 @@ from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.app import CONTEXT_URI, build_server
@@ -31,7 +31,7 @@ async def read_context(agent: Agent) -> str:
 
 def let_help(services: Services, entry: str) -> None:
     """Record that an entry has helped another one that is gone."""
-    items = (Item(entry, Kind.EXPERIENCE, Effect.HELPED),)
+    items = (Item(entry, AdviceKind.EXPERIENCE, Effect.HELPED),)
     services.advice_log.add(Advice("ghap_gone", 1, Channel.START, items, CALLER.project, services.clock()))
 
 

@@ -21,7 +21,7 @@ from learning_memory_server.model.vocabulary import (
 )
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import INSTRUCTIONS
-from learning_memory_server.server.calls import Boundary
+from learning_memory_server.server.calls import ToolRunner
 from learning_memory_server.server.tools.arguments import SearchLimit, Statement
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.tools.toolset import ToolSet
@@ -252,7 +252,7 @@ async def test_a_tool_is_made_of_its_function_which_stays_a_plain_one() -> None:
 
 
 async def test_a_tool_gets_the_service_that_was_injected() -> None:
-    result = await Boundary(greeting_tools().tools, {Greeter: Greeter(), RedactionGate: RedactionGate()}).call(
+    result = await ToolRunner(greeting_tools().tools, {Greeter: Greeter(), RedactionGate: RedactionGate()}).call(
         "greet", {"name": " Ann "}, ALICE
     )
     assert result.structured == {"greeting": "hello Ann"}
@@ -268,7 +268,7 @@ async def test_a_text_is_not_copied_from_the_message_that_carries_it() -> None:
         return {}
 
     text = " ".join(["word"] * 100)
-    boundary = Boundary(toolset.tools, {RedactionGate: RedactionGate()})
+    boundary = ToolRunner(toolset.tools, {RedactionGate: RedactionGate()})
     await boundary.call("keep", {"text": text}, ALICE)
     await boundary.call("keep", {"text": f" {text} "}, ALICE)
     assert kept == [text, text]
@@ -277,7 +277,7 @@ async def test_a_text_is_not_copied_from_the_message_that_carries_it() -> None:
 
 def test_a_tool_whose_service_is_missing_fails_when_the_server_is_built() -> None:
     with pytest.raises(KeyError):
-        Boundary(greeting_tools().tools, {RedactionGate: RedactionGate()})
+        ToolRunner(greeting_tools().tools, {RedactionGate: RedactionGate()})
 
 
 @pytest.mark.parametrize(("changes", "idempotent"), [(True, False), (True, True), (False, False)])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.server.settings import Settings, load_settings, setting_notices, settings_kept
+from learning_memory_server.server.settings import Settings, explain_settings_mismatch, load_settings, setting_notices
 from learning_memory_server.system.paths import data_directory
 
 
@@ -305,7 +305,7 @@ OF_THE_CALLER = {"project", "log_level", "storage_path", "journal_path"}
 
 def test_each_setting_is_compared_or_of_the_caller_alone() -> None:
     assert EQUAL.keys() | OF_THE_CALLER == Settings.model_fields.keys()
-    assert settings_kept(Settings(), dict.fromkeys(OF_THE_CALLER, "of the session")) == ""
+    assert explain_settings_mismatch(Settings(), dict.fromkeys(OF_THE_CALLER, "of the session")) == ""
 
 
 @pytest.mark.parametrize("name", EQUAL)
@@ -315,21 +315,23 @@ def test_what_means_the_same_is_no_other_setting_and_what_does_not_is_one(name: 
         hub = Settings.model_validate({name: first})
         for other, second in meanings:
             # As a hello brings it.
-            told = settings_kept(hub, json.loads(json.dumps({name: second})))
+            told = explain_settings_mismatch(hub, json.loads(json.dumps({name: second})))
             assert told == "" if own == other else f"other settings ({name}) than" in told, (first, second)
 
 
 def test_a_default_that_is_written_out_is_no_other_setting() -> None:
     usual = Settings().model_dump(mode="json", exclude=OF_THE_CALLER, exclude_none=True)
-    assert settings_kept(Settings(), usual) == ""
-    assert settings_kept(Settings.model_validate(usual), {}) == ""
+    assert explain_settings_mismatch(Settings(), usual) == ""
+    assert explain_settings_mismatch(Settings.model_validate(usual), {}) == ""
 
 
 @pytest.mark.parametrize("others", [None, "text", [], 1])
 def test_a_session_that_tells_no_settings_has_no_others(others: object) -> None:
-    assert settings_kept(Settings(), others) == ""
+    assert explain_settings_mismatch(Settings(), others) == ""
 
 
 def test_an_invalid_setting_is_another_one_and_an_unknown_one_is_none() -> None:
-    assert "(min_experiences)" in settings_kept(Settings(), {"min_experiences": "many", "redaction": "true"})
-    assert settings_kept(Settings(), {"no_setting": "1", "episodes": True}) == ""
+    assert "(min_experiences)" in explain_settings_mismatch(
+        Settings(), {"min_experiences": "many", "redaction": "true"}
+    )
+    assert explain_settings_mismatch(Settings(), {"no_setting": "1", "episodes": True}) == ""

@@ -5,7 +5,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, shared_file
+from learning_memory_server.sharing.files import FOLDER, FileKind, SharedFile, shared_file
 from learning_memory_server.sharing.shared import state_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 
@@ -24,7 +24,7 @@ def lesson(number: int, date: str = "2026-03-01", about: str = "", **texts: str)
         "Lesson": f"{pick.choice(LESSONS).capitalize()} when it is case {number}.",
     }
     words = {"outcome": "falsified", "domain": "debugging", "strategy": "read-the-error", "about": about}
-    return shared_file(Kind.LESSON, date, {**said, **texts}, words)
+    return shared_file(FileKind.LESSON, date, {**said, **texts}, words)
 
 
 def git(folder: Path, *arguments: str, fails: bool = False, who: str = "Ann", at: str | None = None) -> str:
@@ -95,7 +95,7 @@ class Team:
 
     def _add(self, clone: Path, file: SharedFile) -> None:
         write(clone, file)
-        self.shared.update([file.name] if file.kind is Kind.LESSON else [])
+        self.shared.update([file.name] if file.kind is FileKind.LESSON else [])
         commit(clone, file.kind, clone.name)
 
     def share(self, clone: Path) -> None:
@@ -107,15 +107,17 @@ class Team:
             text = f"{said.texts['Lesson']} {self.pick.choice(LESSONS).capitalize()}."
             date = f"2026-04-{self.pick.randint(1, 28):02}"
             fields = {**said.fields, "about": said.content}
-            self._add(clone, shared_file(Kind.LESSON, date, {**said.texts, "Lesson": text[:900]}, fields))
+            self._add(clone, shared_file(FileKind.LESSON, date, {**said.texts, "Lesson": text[:900]}, fields))
 
     def judge(self, clone: Path) -> None:
-        self._about(clone, self.pick.choice((Kind.CONFIRMS, Kind.CONTRADICTS)), f"{self.pick.randint(1, 50):032x}")
+        self._about(
+            clone, self.pick.choice((FileKind.CONFIRMS, FileKind.CONTRADICTS)), f"{self.pick.randint(1, 50):032x}"
+        )
 
     def withdraw(self, clone: Path) -> None:
-        self._about(clone, Kind.WITHDRAWS, "")
+        self._about(clone, FileKind.WITHDRAWS, "")
 
-    def _about(self, clone: Path, kind: Kind, evidence: str) -> None:
+    def _about(self, clone: Path, kind: FileKind, evidence: str) -> None:
         if there := list(state_of(files_of(clone))):
             fields = {"about": self.pick.choice(there), "evidence": evidence}
             self._add(clone, shared_file(kind, "2026-05-01", {}, fields))

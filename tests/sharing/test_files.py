@@ -9,7 +9,16 @@ import pytest
 from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, entry_of, of_entry, of_value, parse, verdict
+from learning_memory_server.sharing.files import (
+    FOLDER,
+    FileKind,
+    SharedFile,
+    entry_of,
+    of_entry,
+    of_value,
+    parse,
+    verdict,
+)
 from learning_memory_server.sharing.tree import sound_files, working_files
 from tests.sharing.repositories import lesson, write
 from tests.support import NOON, full_ghap, ghap
@@ -42,11 +51,11 @@ def test_every_kind_is_read_as_it_was_written() -> None:
     about = lesson(1)
     for file in (
         of_value(value),
-        *(verdict(kind, about, full_ghap()) for kind in (Kind.CONFIRMS, Kind.CONTRADICTS)),
-        verdict(Kind.WITHDRAWS, about),
+        *(verdict(kind, about, full_ghap()) for kind in (FileKind.CONFIRMS, FileKind.CONTRADICTS)),
+        verdict(FileKind.WITHDRAWS, about),
     ):
         assert read(file) == file
-    assert full_ghap().id not in verdict(Kind.CONFIRMS, about, full_ghap()).render()
+    assert full_ghap().id not in verdict(FileKind.CONFIRMS, about, full_ghap()).render()
 
 
 def test_texts_that_look_like_the_format_stay_texts() -> None:

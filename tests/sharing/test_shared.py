@@ -15,7 +15,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, verdict
+from learning_memory_server.sharing.files import FOLDER, FileKind, SharedFile, verdict
 from learning_memory_server.sharing.shared import SharedLessons, identity_of
 from learning_memory_server.system import git as asked
 from tests.services import opened
@@ -128,7 +128,7 @@ async def test_the_next_start_knows_them_without_git(tmp_path: Path, clone: Path
 
 async def test_what_is_pushed_is_told_once_it_is_fetched(shared: SharedLessons, clone: Path, upstream: Path) -> None:
     await shared.join(clone, HERE.project)
-    push(upstream, lesson(3), verdict(Kind.WITHDRAWS, lesson(1)), who="Ben")
+    push(upstream, lesson(3), verdict(FileKind.WITHDRAWS, lesson(1)), who="Ben")
     await shared.refresh()
     assert name_of(3) not in shared.entries
 
@@ -146,7 +146,7 @@ async def test_another_branch_is_only_searched(
     push(upstream, lesson(3), who="Ben", branch="idea")
     git(clone, "fetch", "-q")
     # What it withdraws stays on the default branch.
-    push(clone, lesson(4), verdict(Kind.WITHDRAWS, lesson(1)), branch="mine")
+    push(clone, lesson(4), verdict(FileKind.WITHDRAWS, lesson(1)), branch="mine")
     await shared.join(clone, HERE.project)
 
     assert counted(shared, None) == 2
@@ -173,7 +173,7 @@ async def test_the_author_is_who_brought_it_to_the_default_branch(
 async def test_a_second_authors_confirmation_ends_the_discount(
     shared: SharedLessons, clone: Path, upstream: Path
 ) -> None:
-    confirms = verdict(Kind.CONFIRMS, lesson(1), full_ghap())
+    confirms = verdict(FileKind.CONFIRMS, lesson(1), full_ghap())
     push(upstream, confirms)
     git(clone, "fetch", "-q")
     await shared.join(clone, HERE.project)
@@ -201,7 +201,7 @@ async def test_whatever_evidence_is_invented_what_counts_is_how_many_others_say_
     shared: SharedLessons, clone: Path, upstream: Path, confirming: str, contradicting: str, said: str, is_settled: bool
 ) -> None:
     invented = map(numbered, itertools.count(1))
-    for kind, authors in ((Kind.CONFIRMS, confirming), (Kind.CONTRADICTS, contradicting)):
+    for kind, authors in ((FileKind.CONFIRMS, confirming), (FileKind.CONTRADICTS, contradicting)):
         for author in authors.split():
             push(upstream, *(verdict(kind, lesson(1), next(invented)) for _ in range(9)), who=author)
     git(clone, "fetch", "-q")
@@ -301,7 +301,7 @@ async def test_the_remote_of_the_join_is_kept(shared: SharedLessons, clone: Path
     # A fork that is added for a review, even under a name that would come first.
     fork = clone.parent / "fork"
     git(clone.parent, "clone", "-q", str(upstream), "fork")
-    push(fork, lesson(7), verdict(Kind.WITHDRAWS, lesson(1)), who="Eve")
+    push(fork, lesson(7), verdict(FileKind.WITHDRAWS, lesson(1)), who="Eve")
     for name in ("aaa", "origin", "zzz"):
         git(clone, "remote", "add", name, str(fork))
         git(clone, "fetch", "-q", name)

@@ -165,9 +165,9 @@ class ObservationCollector(Records[Ghap]):
             self._open.save(entry)
         return len(altered)
 
-    def hold(self, *things: Ghap) -> None:
+    def replace_loaded(self, *things: Ghap) -> None:
         """Replace resolved entries whose lines were rewritten; their times are the same."""
-        super().hold(*things)
+        super().replace_loaded(*things)
         self._timeline = Timeline(self.all())
 
     def documents(self) -> Iterator[Document]:

@@ -21,7 +21,7 @@ from learning_memory_server.model.moment import Clock, as_seen
 from learning_memory_server.system import timeouts
 
 
-class Owner(StrEnum):
+class EntryOwner(StrEnum):
     """Who works on an open entry, seen from a caller."""
 
     CALLER = "you"  # The caller, or an agent of its session where it is not known which
@@ -32,7 +32,7 @@ class Owner(StrEnum):
     @property
     def is_elsewhere(self) -> bool:
         """Whether another agent or session works on it."""
-        return self in (Owner.AGENT, Owner.SESSION)
+        return self in (EntryOwner.AGENT, EntryOwner.SESSION)
 
 
 class OpenEntries:
@@ -97,12 +97,12 @@ class OpenEntries:
             else "Call start_ghap first.",
         )
 
-    def owner(self, entry: Ghap, caller: Caller) -> Owner:
+    def owner(self, entry: Ghap, caller: Caller) -> EntryOwner:
         """Return who works on an entry."""
         if entry.agent_session == caller.session:
             is_another = caller.agent and entry.agent and caller.agent != entry.agent
-            return Owner.AGENT if is_another else Owner.CALLER
-        return Owner.SESSION if self._is_live(entry.agent_session) else Owner.NOBODY
+            return EntryOwner.AGENT if is_another else EntryOwner.CALLER
+        return EntryOwner.SESSION if self._is_live(entry.agent_session) else EntryOwner.NOBODY
 
     def others(self, caller: Caller, *, elsewhere: bool) -> list[Ghap]:
         """Return the project's other entries, newest first: those that others work on, or those that nobody does."""

@@ -14,7 +14,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy, Tier
 
-Kind = tuple[str, Domain, Strategy]
+TallyKey = tuple[str, Domain, Strategy]
 
 
 class Tally:
@@ -74,7 +74,7 @@ class Timeline:
         self.changes = 0  # how often an entry came, went or was replaced
         self.tally: Tally | None = None  # kept once all entries have been counted
         self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
-        self._outcomes: defaultdict[Kind, Counter[OutcomeStatus]] = defaultdict(Counter)
+        self._outcomes: defaultdict[TallyKey, Counter[OutcomeStatus]] = defaultdict(Counter)
         self._by_file: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         self.citing: list[Ghap] = []  # those that say what helped or misled them
         for entry in self._all:
@@ -137,7 +137,7 @@ class Timeline:
                     self._by_file[entry.project, anchor.file].append(entry.id)
 
 
-def _kind(entry: Ghap) -> Kind:
+def _kind(entry: Ghap) -> TallyKey:
     return entry.project, entry.domain, entry.strategy
 
 

@@ -19,7 +19,7 @@ from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import REFUSAL, Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.waiting import has_written
+from learning_memory_server.system.waiting import end_turn
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
@@ -77,7 +77,7 @@ class MemoryLog(Records[Memory]):
         """Return the memory with its chunks for the current model, which may not be the one it was added with."""
         if memory.chunking is None or memory.chunking.by != self._chunker().name:
             memory = replace(memory, chunking=self.chunk(memory.text))
-            self.hold(memory)
+            self.replace_loaded(memory)
         return memory
 
     def _chunking_of(self, memory: Memory) -> Chunking:
@@ -196,14 +196,14 @@ class MemoryStore:
             refusal=refusal,
         )
         self._log.add(memory)
-        has_written()
+        end_turn()
         is_indexed = await self._or_withdraw(memory, self._index(memory, report))
         return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
 
     async def delete(self, memory_id: str, *, again: bool = False) -> None:
         """Forget a memory permanently, and remove its points."""
         forgetting = self._log.forget([memory_id], self._clock())
-        has_written()
+        end_turn()
         await self._writer.remove(self._log.points_of(forgetting))
         if forgetting.before and not again:
             raise NotFoundError(f"memory_id: {memory_id} was deleted before.", arguments=["memory_id"])
@@ -222,7 +222,7 @@ class MemoryStore:
 
     async def _continue(self, memory: Memory, report: ReportProgress | None) -> Added:
         """Continue an addition whose reply was lost when its process ended."""
-        has_written()
+        end_turn()
         chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
         if report is not None and not is_indexed:
             # If this is cancelled, the memory stays: the earlier process may have confirmed it to others.

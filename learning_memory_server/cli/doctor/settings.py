@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Stored
+from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.anchors.freshness import Freshness
@@ -68,7 +68,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     if settings.project:
         return
     unreadable = claims.find_unreadable(directory)
-    stored, found = Stored(settings), claims.find(directory).project
+    stored, found = Offline(settings), claims.find(directory).project
     known = found if unreadable else claims.claimed(directory, stored.projects.has)
     if known is None or (
         not unreadable and known != found and stored.journal.names.of(known) == stored.journal.names.of(found)
@@ -96,7 +96,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
 
 def check_projects(settings: Settings) -> Iterator[Finding]:
     """Name the projects with entries that no folder here is: their sessions are told nothing of these."""
-    stored = Stored(settings)
+    stored = Offline(settings)
     here = {stored.journal.names.of(each) for each in (settings.project, *claims_of(settings).folders()) if each}
     entries = stored.counts()
     if lost := sorted(entries.keys() - here):
@@ -111,7 +111,7 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Say how many of the project's lessons are about files that are not as they were."""
     caller, freshness = caller_of(environment, settings), Freshness()
-    lessons = [each for each in Stored(settings).collector.timeline.newest(caller.project) if each.learned]
+    lessons = [each for each in Offline(settings).collector.timeline.newest(caller.project) if each.learned]
     freshness.look(lessons, caller.project, caller.folder)
     if judged := [fate for each in lessons if (fate := freshness.find(each, caller.folder))]:
         gone = sum(each.is_gone for each in judged)

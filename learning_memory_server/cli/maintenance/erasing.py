@@ -57,7 +57,7 @@ async def forget(
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
     wanted: dict[str, Any] = {
         "ids": ids or [],
-        "project": command.chosen_project(project, command.Stored(settings)),
+        "project": command.chosen_project(project, command.Offline(settings)),
         "purge": purge,
     }
     async with open_connection(settings, "forget") as connection:

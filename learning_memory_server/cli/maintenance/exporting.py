@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, ProjectOption, Result, chosen_project, open_settings
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.archive.reading import store_key
 from learning_memory_server.journal.archive.writing import Backup, Snapshot, back_up, take_snapshot, write_archive
@@ -48,7 +48,7 @@ def backup(
     keep running.
     """
     settings = open_settings()
-    wanted = chosen_project(project, Stored(settings))
+    wanted = chosen_project(project, Offline(settings))
     is_folder = path is None or path.is_dir() or not path.suffix
     if is_folder and (wanted or force):
         raise InvalidInputError("--project and --force need the name of an archive.")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import complete_index, open_connection
-from learning_memory_server.cli.command import Commands, Result, Stored, YesOption, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, YesOption, current_project, open_settings
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
@@ -267,7 +267,7 @@ def _claimed(name: str, theirs: Contents, *, own: bool, asks: bool) -> bool:
 
 
 def _ours(settings: Settings) -> Contents:
-    stored = Stored(settings)
+    stored = Offline(settings)
     return contents_here(stored.journal, stored.collector.list_resolved(), stored.collector.forgotten_ids())
 
 

@@ -17,7 +17,7 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import complete_index, open_connection
-from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LOSSES, Account, asked_in
@@ -58,7 +58,7 @@ class LeftOut(Enum):
 
 
 @dataclass(slots=True)
-class Lesson:
+class LearnReport:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
     `strayed` counts commands that sessions ran in folders of others; `known`, failures and tasks that are here already,
@@ -133,7 +133,7 @@ class Lesson:
         claims = claims_of(settings)
         for folder in () if settings.project else self.here.values():
             # The project begins here, and sessions in this folder may be told of it.
-            if (found := claims.find(Path(folder), Stored(settings).projects.has)).is_told:
+            if (found := claims.find(Path(folder), Offline(settings).projects.has)).is_told:
                 claims.record_roots(Path(folder), found.project)
         records = [JournalRecord.of(FAILURE, each) for each in self.failures]
         records += [JournalRecord.of(MEMORY, each) for each in self.tasks]
@@ -142,7 +142,7 @@ class Lesson:
             if self.tasks:
                 await complete_index(connection)
         if self.refusals:
-            Stored(settings).preference_log.keep_found(self.refusals)
+            Offline(settings).preference_log.keep_found(self.refusals)
             out.say(
                 f"`review` asks about {out.counted(len(self.refusals), 'refusal')}: agents hear of none without a yes."
             )
@@ -295,15 +295,15 @@ async def learn_from(
 
 async def read_lesson(
     settings: Settings, path: Path | None = None, *, every: bool = False, tasks: bool = False
-) -> Lesson:
+) -> LearnReport:
     """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
-    lesson = Lesson(path or transcripts.projects_folder(os.environ), here=folders_here(settings))
+    lesson = LearnReport(path or transcripts.projects_folder(os.environ), here=folders_here(settings))
     if path or lesson.place.is_dir():
         await _read(lesson, _Owners(settings, path, every=every), settings, tasks=tasks)
     return lesson
 
 
-async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: bool) -> None:
+async def _read(lesson: LearnReport, owners: _Owners, settings: Settings, *, tasks: bool) -> None:
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = transcripts.projects_folder(os.environ).resolve()
@@ -350,7 +350,7 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     latest = sorted(lesson.refusals, key=lambda each: each.date, reverse=True)
     words = [each.text for each in latest]
     lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, words)
-    stored = Stored(settings)
+    stored = Offline(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failure_log)
         lesson.known += len(learned) - len(new)

@@ -65,7 +65,7 @@ def _answer(given: bytes, client: str = "") -> bytes:
 
     if not socket_security.has_hubs():
         return b""
-    place = discovery.Place(os.environ)
+    place = discovery.HubPaths(os.environ)
     if _is_silent(str(place.storage)):
         return b""
     answer = _ask_hub(place, timeouts.HOOK_HUB, given, client, str(place.storage))
@@ -77,7 +77,7 @@ def _answer(given: bytes, client: str = "") -> bytes:
     return _answer_of_new_hub(place, given, client) if _AT_START in given else b""
 
 
-def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> bytes:
+def _answer_of_new_hub(place: discovery.HubPaths, given: bytes, client: str) -> bytes:
     """Return what a hub says that has just been started; nothing if it is late."""
     from time import monotonic, sleep
 
@@ -90,7 +90,7 @@ def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> byt
     return b""
 
 
-def _ask_hub(place: discovery.Place, seconds: float, given: bytes, client: str, storage: str | None) -> bytes | None:
+def _ask_hub(place: discovery.HubPaths, seconds: float, given: bytes, client: str, storage: str | None) -> bytes | None:
     """Return what the hub says, see `_ask`; None if none listens."""
     from learning_memory_server.system.ipc import socket_security
 

@@ -39,7 +39,7 @@ def _sleep(seconds: float, connection: socket.socket | None = None) -> bool:
     return True
 
 
-def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
+def hello_of(place: discovery.HubPaths, role: str) -> dict[str, Any]:
     """Return the first line of a connection, see `discovery`. A command's only makes sure of the hub."""
     front = os.urandom(12).hex()
     return {
@@ -64,7 +64,7 @@ class HubLink:
 
     def __init__(
         self,
-        place: discovery.Place,
+        place: discovery.HubPaths,
         hello: dict[str, Any],
         say: Any,
         connect_seconds: float = timeouts.CONNECT,
@@ -88,7 +88,7 @@ class HubLink:
         if self._hello["settings"] is not None:
             # As a hub would have them that is started now: the file may have changed.
             with suppress(LearningMemoryError):
-                self._hello["settings"] = discovery.Place(os.environ).settings
+                self._hello["settings"] = discovery.HubPaths(os.environ).settings
         begun = time.monotonic()
         deadline = begun + self._connect_seconds
         spawn_at, pause, deaths, spawned = 0.0, 0.005, 0, 0
@@ -129,7 +129,7 @@ class HubLink:
             return min(timeouts.STILL_SILENT, self._patience_seconds)
         # It is recorded once it has imported what it needs and opened the journal.
         begun, served = self._place.journal / paths.LOCK, self._place.storage / programs.RECORD
-        is_running = discovery.changed(served) > discovery.changed(begun)
+        is_running = discovery.modified_at(served) > discovery.modified_at(begun)
         return self._patience_seconds if is_running else timeouts.SILENT_TIMES * self._connect_seconds
 
     def _start(self, failed: int) -> None:
@@ -242,7 +242,7 @@ def _last_sentence(storage: Path) -> str:
     return last.removeprefix(prefix) if last.startswith(prefix) else ""
 
 
-def spawn_hub(place: discovery.Place, program: programs.Program) -> None:
+def spawn_hub(place: discovery.HubPaths, program: programs.Program) -> None:
     """Start a hub as a daemon: in its own session, without a parent, and without inherited streams."""
     environment = {
         **steering.for_hub(os.environ),

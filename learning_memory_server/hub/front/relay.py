@@ -307,7 +307,7 @@ def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:
                 "This system does not support the hub. Start `learning-memory-server --direct`, one session at a time."
             )
             return 1
-        place = discovery.Place(os.environ)
+        place = discovery.HubPaths(os.environ)
         hello = {**hello_of(place, "session"), "hooks": has_hooks}
         # What is left then are not the user's settings: no hub may end for them.
         hello |= {"settings": None} if is_steered else {}

@@ -24,7 +24,7 @@ from learning_memory_server.index.engines.base import (
     VectorStore,
 )
 from learning_memory_server.index.engines.owner import Owner
-from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Variant
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
 from learning_memory_server.index.engines.vectors import (
@@ -65,11 +65,11 @@ class QdrantStore(VectorStore):
         self._owner = owner
         self._before_use = before_use
         self._points = OwnPoints(self.requests, owner)
-        self._places: dict[str, Place] = {}
+        self._targets: dict[str, Variant] = {}
         self._terms: dict[str, OwnTerms] = {}
         self._read: set[str] = set()
         self._reading: dict[str, asyncio.Lock] = {}
-        self._former: dict[str, dict[Place, set[str]]] = {}
+        self._former: dict[str, dict[Variant, set[str]]] = {}
         self._written: dict[str, set[str]] = {}
 
     @override
@@ -86,38 +86,38 @@ class QdrantStore(VectorStore):
         """Find or create the collection; see the port. One that does not fit is left to others."""
         if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
             raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
-        if self._places:
-            place = await self.catalog.ensure(spec)
+        if self._targets:
+            target = await self.catalog.ensure(spec)
         else:
             # Run concurrently; awaited so that the connection is released.
             noting = self.requests.note_version()
             found, _ = await asyncio.gather(self.catalog.ensure(spec), noting, return_exceptions=True)
             if isinstance(found, BaseException):
                 raise found
-            place = found
+            target = found
             self._before_use()
-        self._use(place)
+        self._use(target)
 
     async def find(self, spec: CollectionSpec) -> None:
         """Use the collection if there is one, without creating anything."""
         name, info = await self.catalog.look(spec)
         if info:
-            self._use(Place(spec.name, name, spec.dimension))
+            self._use(Variant(spec.name, name, spec.dimension))
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Rewrite the points in place, under a number with which this can be resumed; see the port."""
-        place = self._place(spec.name)
-        number = self._owner.rebuild_of(place.name) if resume else None
-        ids = [each.id async for each in self._points.read(place, rebuild=number)] if number else ()
+        target = self._target(spec.name)
+        number = self._owner.rebuild_of(target.name) if resume else None
+        ids = [each.id async for each in self._points.read(target, rebuild=number)] if number else ()
         written = self._written[spec.name] = set[str]()
 
         async def finish(wanted: Collection[str]) -> None:
-            there = await self._read_all(place)
+            there = await self._read_all(target)
             await self.delete(spec.name, sorted(set(there).difference(wanted, written)))
             del self._written[spec.name]
-            self._owner.end_rebuild(place.name)
+            self._owner.end_rebuild(target.name)
 
-        rebuild = number or self._owner.begin_rebuild(place.name)
+        rebuild = number or self._owner.begin_rebuild(target.name)
         return Rebuild(frozenset(ids), partial(self._write, spec.name, rebuild=rebuild), finish)
 
     @override
@@ -128,14 +128,14 @@ class QdrantStore(VectorStore):
 
     async def _write(self, collection: str, points: Sequence[Point], rebuild: str | None = None) -> None:
         """Insert or replace the points, under the number of a rebuild if one writes them."""
-        place = self._place(collection)
-        matrix = checked_matrix(collection, [point.vector for point in points], place.dimension)
+        target = self._target(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], target.dimension)
         terms = [checked_terms(collection, point.terms, SparseVector) for point in points]
         for point in points:
             unreserved(point.payload)
         for start in range(0, len(points), WRITE_BATCH):
             batch = slice(start, start + WRITE_BATCH)
-            await self._points.upsert(place, points[batch], matrix[batch].tolist(), terms[batch], rebuild)
+            await self._points.upsert(target, points[batch], matrix[batch].tolist(), terms[batch], rebuild)
             if (known := self._terms.get(collection)) is not None:
                 for point, sparse in zip(points[batch], terms[batch], strict=True):
                     known.put(point.id, sparse.indices if sparse else ())
@@ -144,7 +144,7 @@ class QdrantStore(VectorStore):
     @override
     async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         vectors = VECTOR if with_vectors else ""
-        read = self._points.read(self._place(collection), ids=ids, vectors=vectors, fields=True)
+        read = self._points.read(self._target(collection), ids=ids, vectors=vectors, fields=True)
         found = {each.id: each.record async for each in read}
         return [found[point_id] for point_id in ids if point_id in found]
 
@@ -152,34 +152,34 @@ class QdrantStore(VectorStore):
     async def scroll(
         self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
-        place = self._place(collection)
+        target = self._target(collection)
         if with_vectors:
             found: list[Record] = []
-            async for each in self._points.read(place, vectors=VECTOR, fields=fields):
+            async for each in self._points.read(target, vectors=VECTOR, fields=fields):
                 if len(found) == most:
                     break
                 found.append(each.record)
             return sorted(found, key=lambda each: each.id)
-        read = await self._read_all(place, fields)
+        read = await self._read_all(target, fields)
         return [Record(point_id, read[point_id]) for point_id in sorted(read)[:most]]
 
     @override
     async def count(self, collection: str, where: Filter | None = None) -> int:
-        return await self._points.count(self._place(collection), where)
+        return await self._points.count(self._target(collection), where)
 
     async def size(self, collection: str) -> int:
         """Return the number of points that were there when they were last read, and what was changed since."""
-        return len(await self._known(self._place(collection)))
+        return len(await self._known(self._target(collection)))
 
     async def remove_given_up(self) -> None:
         """Do nothing: others may use what this store does not."""
 
     async def former_ids(self, collection: str) -> set[str]:
         """Return the ids of the owner's points in other variants of the collection; see the port."""
-        place = self._place(collection)
-        former: dict[Place, set[str]] = {}
-        for other in await self.catalog.all_places([collection]):
-            if other.name == place.name:
+        target = self._target(collection)
+        former: dict[Variant, set[str]] = {}
+        for other in await self.catalog.all_collections([collection]):
+            if other.name == target.name:
                 continue
             try:
                 former[other] = {each.id async for each in self._points.read(other)}
@@ -191,26 +191,26 @@ class QdrantStore(VectorStore):
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove the points, from other variants of the collection too; see the port."""
-        place = self._place(collection)
+        target = self._target(collection)
         for other, there in self._former.get(collection, {}).items():
             if deleted := there.intersection(ids):
                 await self._points.delete(other, sorted(deleted))
                 there.difference_update(deleted)
-        await self._points.delete(place, ids)
+        await self._points.delete(target, ids)
         if (known := self._terms.get(collection)) is not None:
             known.discard(ids)
 
     async def leave(self, collections: Collection[str]) -> int:
         """Remove the owner's points from every variant of the collections. Return their number, or raise at the end."""
         removed, refused = 0, dict[str, StorageUnavailableError]()
-        for place in await self.catalog.all_places(collections):
+        for target in await self.catalog.all_collections(collections):
             try:
-                ids = sorted([each.id async for each in self._points.read(place)])
-                await self._points.delete(place, ids)
+                ids = sorted([each.id async for each in self._points.read(target)])
+                await self._points.delete(target, ids)
             except NoAnswerError:
                 raise
             except StorageUnavailableError as error:
-                refused[place.name] = error
+                refused[target.name] = error
             else:
                 removed += len(ids)
         if refused:
@@ -231,19 +231,19 @@ class QdrantStore(VectorStore):
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        place = self._place(collection)
+        target = self._target(collection)
         asked_for: list[float] | SparseVector
         if isinstance(query, SparseVector):
             # Rarity is counted over the owner's points. Before that it is checked.
             if checked_terms(collection, query, SparseVector) is None:
                 return []
-            asked_for, params = (await self._known(place)).weighted(query), None
+            asked_for, params = (await self._known(target)).weighted(query), None
         else:
-            asked_for = checked_matrix(collection, [query], place.dimension)[0].tolist()
+            asked_for = checked_matrix(collection, [query], target.dimension)[0].tolist()
             params = _THROUGH_GRAPH if ids is None else _EXACT
 
         async def fetch(asked: int) -> list[Hit]:
-            return await self._points.query(place, asked_for, asked, where=where, ids=ids, params=params)
+            return await self._points.query(target, asked_for, asked, where=where, ids=ids, params=params)
 
         return await best_hits(fetch, query, limit, _MORE)
 
@@ -255,39 +255,39 @@ class QdrantStore(VectorStore):
     async def close(self) -> None:
         await self.requests.close()
 
-    def _use(self, place: Place) -> None:
-        if self._places.get(place.label) != place:
+    def _use(self, target: Variant) -> None:
+        if self._targets.get(target.label) != target:
             # What is known is of another collection.
-            self._terms.pop(place.label, None)
-            self._read.discard(place.label)
-        self._places[place.label] = place
+            self._terms.pop(target.label, None)
+            self._read.discard(target.label)
+        self._targets[target.label] = target
 
-    def _place(self, collection: str) -> Place:
+    def _target(self, collection: str) -> Variant:
         self.requests.require_open()
-        if collection not in self._places:
+        if collection not in self._targets:
             raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
-        return self._places[collection]
+        return self._targets[collection]
 
-    async def _known(self, place: Place) -> OwnTerms:
+    async def _known(self, target: Variant) -> OwnTerms:
         """Return what is known of the owner's points, after reading them once."""
-        if place.label not in self._read:
-            await self._read_all(place)
-        return self._terms[place.label]
+        if target.label not in self._read:
+            await self._read_all(target)
+        return self._terms[target.label]
 
-    async def _read_all(self, place: Place, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    async def _read_all(self, target: Variant, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         """Read fields of the owner's points by id, and unknown terms."""
-        async with self._reading.setdefault(place.label, asyncio.Lock()):
+        async with self._reading.setdefault(target.label, asyncio.Lock()):
             # From now on it learns of every write.
-            known = self._terms.setdefault(place.label, OwnTerms())
-            with known.reading():
-                if place.label in self._read:
-                    read = [each async for each in self._points.read(place, fields=fields)]
-                    unknown = sorted(known.end_reading({each.id for each in read}))
-                    new = [each async for each in self._points.read(place, ids=unknown, vectors=TERMS)]
+            known = self._terms.setdefault(target.label, OwnTerms())
+            with known.touching():
+                if target.label in self._read:
+                    read = [each async for each in self._points.read(target, fields=fields)]
+                    unknown = sorted(known.end_touching({each.id for each in read}))
+                    new = [each async for each in self._points.read(target, ids=unknown, vectors=TERMS)]
                 else:
-                    new = read = [each async for each in self._points.read(place, vectors=TERMS, fields=fields)]
-                    known.end_reading({each.id for each in read})
+                    new = read = [each async for each in self._points.read(target, vectors=TERMS, fields=fields)]
+                    known.end_touching({each.id for each in read})
                 for each in new:
                     known.learn(each.id, each.terms)
-            self._read.add(place.label)
+            self._read.add(target.label)
             return {each.id: each.payload or {} for each in read}

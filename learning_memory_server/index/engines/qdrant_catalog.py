@@ -20,7 +20,7 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_errors import RequestKind
 from learning_memory_server.index.engines.qdrant_requests import (
     CHANGING_NO_ALIASES,
     Answer,
@@ -66,7 +66,7 @@ class _Cluster(Struct):
     peers: dict[str, Any] = {}
 
 
-_PEERS: Final = Call(Kind.READ, "GET", "", "/cluster", Answer[_Cluster])
+_PEERS: Final = Call(RequestKind.READ, "GET", "", "/cluster", Answer[_Cluster])
 
 
 def collection_settings(spec: CollectionSpec) -> dict[str, Any]:
@@ -102,7 +102,7 @@ _NAME: Final = re.compile(r"(?P<label>[a-z_]+)-[0-9a-f]*-[0-9]{1,4}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Variant:
     """A collection on the server."""
 
     label: str  # the name by which callers know it
@@ -116,7 +116,7 @@ class Catalog:
 
     requests: Requests
 
-    async def ensure(self, spec: CollectionSpec) -> Place:
+    async def ensure(self, spec: CollectionSpec) -> Variant:
         """Return the collection for `spec`; it and its indexes are created where they are missing."""
         name, info = await self.look(spec)
         if info is None:
@@ -125,16 +125,17 @@ class Catalog:
             if field not in info.payload_schema:
                 body = {"field_name": field, "field_schema": index}
                 await self.requests.ask(
-                    Call(Kind.CREATE, "PUT", name, "/index?wait=true", Answer[Updated], body), CHANGING_NO_ALIASES
+                    Call(RequestKind.CREATE, "PUT", name, "/index?wait=true", Answer[Updated], body),
+                    CHANGING_NO_ALIASES,
                 )
-        return Place(spec.name, name, spec.dimension)
+        return Variant(spec.name, name, spec.dimension)
 
-    async def all_places(self, labels: Collection[str]) -> list[Place]:
+    async def all_collections(self, labels: Collection[str]) -> list[Variant]:
         """Return all variants of some collections that the key may see, by name; their dimensions are not known."""
-        listed = await self.requests.ask(Call(Kind.READ, "GET", "", "/collections", Answer[_Collections]))
+        listed = await self.requests.ask(Call(RequestKind.READ, "GET", "", "/collections", Answer[_Collections]))
         found = (_NAME.fullmatch(each.name) for each in listed.result.collections)
-        places = [Place(each["label"], each[0], 0) for each in found if each and each["label"] in labels]
-        return sorted(places, key=lambda place: place.name)
+        variants = [Variant(each["label"], each[0], 0) for each in found if each and each["label"] in labels]
+        return sorted(variants, key=lambda each: each.name)
 
     async def nodes(self) -> frozenset[str]:
         """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them."""
@@ -162,7 +163,7 @@ class Catalog:
     async def _create(self, spec: CollectionSpec, name: str) -> _Info:
         body = collection_settings(spec) | ({"metadata": dict(spec.about)} if spec.about else {})
         try:
-            await self.requests.ask(Call(Kind.CREATE, "PUT", name, "", Answer[bool], body), CHANGING_NO_ALIASES)
+            await self.requests.ask(Call(RequestKind.CREATE, "PUT", name, "", Answer[bool], body), CHANGING_NO_ALIASES)
         except ForbiddenCollectionError as error:
             error.name = name
             raise
@@ -176,7 +177,7 @@ class Catalog:
 
     async def _info(self, name: str) -> _Info:
         try:
-            return (await self.requests.ask(Call(Kind.READ, "GET", name, "", Answer[_Info]))).result
+            return (await self.requests.ask(Call(RequestKind.READ, "GET", name, "", Answer[_Info]))).result
         except ForbiddenCollectionError as error:
             error.name = name
             raise
@@ -197,7 +198,7 @@ class Examined:
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
     """Ask a server what it is and what may be done there."""
     version = await requests.version()
-    places = [await catalog.look(spec) for spec in specs]
+    variants = [await catalog.look(spec) for spec in specs]
     peers = await requests.ask_every(_PEERS)
     answers = [each.result.peers.keys() for each in peers.values() if not isinstance(each, StorageUnavailableError)]
     return Examined(
@@ -209,8 +210,8 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
             # A key for some collections may not ask which nodes there are, and need not.
             if isinstance(each, StorageUnavailableError) and not isinstance(each, ForbiddenCollectionError)
         },
-        missing=[name for name, info in places if info is None],
-        no_writing=await _refusal(requests, [writing_nothing(name) for name, info in places if info]),
+        missing=[name for name, info in variants if info is None],
+        no_writing=await _refusal(requests, [writing_nothing(name) for name, info in variants if info]),
         no_creating=await _refusal(requests, [CHANGING_NO_ALIASES]),
     )
 

@@ -38,7 +38,7 @@ _NO_QUORUM: Final = re.compile(
 )
 
 
-class Kind(StrEnum):
+class RequestKind(StrEnum):
     """The purpose of a request: keys have different rights, and servers have different limits."""
 
     READ = "read"
@@ -61,7 +61,7 @@ async def request_errors(address: str, *, names_port: bool = True) -> AsyncItera
         raise RefusedError(message, hint=_LOOK, is_of_collection=True) from error
 
 
-def refusal(collection: str, address: str, kind: Kind, response: httpx2.Response) -> StorageUnavailableError:
+def refusal(collection: str, address: str, kind: RequestKind, response: httpx2.Response) -> StorageUnavailableError:
     """Return the error for an answer that is a refusal."""
     if explained := _explained(collection, address, _reason(response.content)):
         return explained
@@ -106,12 +106,12 @@ def _explained(collection: str, address: str, reason: str) -> StorageUnavailable
     return None
 
 
-def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> RefusedError:
+def _forbidden(collection: str, address: str, kind: RequestKind, answer: str) -> RefusedError:
     """Return the error for a refused key. Qdrant says why in plain text for a wrong one, in JSON for a weak one."""
     if "Access to collection" in answer:
         message = f"The API key may not use collection `{collection}` of Qdrant at {address}."
         return ForbiddenCollectionError(message, hint=_KEY, is_of_collection=True)
-    if answer.startswith("{") and kind is Kind.CREATE:
+    if answer.startswith("{") and kind is RequestKind.CREATE:
         message = f"The API key may not create collections at Qdrant at {address}."
         return ForbiddenCollectionError(message, hint=_KEY)
     if answer.startswith("{") and "Global access" in answer:
@@ -121,7 +121,7 @@ def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> Refuse
         message = f"Qdrant at {address} requires an API key."
     elif "ExpiredSignature" in answer:
         message = f"The API key for Qdrant at {address} has expired."
-    elif answer.startswith("{") and kind is Kind.WRITE:
+    elif answer.startswith("{") and kind is RequestKind.WRITE:
         message = f"The API key may not write to Qdrant at {address}: it is for reading."
     else:
         message = f"Qdrant at {address} refused the API key."

@@ -17,8 +17,8 @@ from msgspec import Struct
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import Filter, Hit, Payload, Point, Record, SparseVector
 from learning_memory_server.index.engines.owner import Owner
-from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Place
-from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Variant
+from learning_memory_server.index.engines.qdrant_errors import RequestKind
 from learning_memory_server.index.engines.qdrant_requests import Answer, Call, Requests, Updated, writing_nothing
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
@@ -73,7 +73,7 @@ class OwnPoints:
 
     async def upsert(
         self,
-        place: Place,
+        target: Variant,
         points: Sequence[Point],
         vectors: Sequence[list[float]],
         terms: Sequence[SparseVector | None],
@@ -89,9 +89,9 @@ class OwnPoints:
             }
             for point, row, sparse in zip(points, vectors, terms, strict=True)
         ]
-        await self._write(place, "PUT", "/points", stored)
+        await self._write(target, "PUT", "/points", stored)
 
-    async def delete(self, place: Place, ids: Sequence[str]) -> None:
+    async def delete(self, target: Variant, ids: Sequence[str]) -> None:
         """Remove points, unless the storage folder was moved or copied here: they may be another's too."""
         if not ids:
             return
@@ -101,16 +101,16 @@ class OwnPoints:
                 hint="Run `learning-memory-server doctor --fix`, which asks whether it was moved or is a copy.",
             )
         for start in range(0, len(ids), _READ_BATCH):
-            await self._write(place, "POST", "/points/delete", self._outside(ids[start : start + _READ_BATCH]))
+            await self._write(target, "POST", "/points/delete", self._outside(ids[start : start + _READ_BATCH]))
 
-    async def _write(self, place: Place, method: str, path: str, points: Sequence[object]) -> None:
+    async def _write(self, target: Variant, method: str, path: str, points: Sequence[object]) -> None:
         """Change points, and wait until that is applied."""
-        call = Call(Kind.WRITE, method, place.name, f"{path}?wait=true", Answer[Updated], {"points": points})
-        await self.requests.ask(call, writing_nothing(place.name))
+        call = Call(RequestKind.WRITE, method, target.name, f"{path}?wait=true", Answer[Updated], {"points": points})
+        await self.requests.ask(call, writing_nothing(target.name))
 
     async def read(
         self,
-        place: Place,
+        target: Variant,
         *,
         ids: Sequence[str] | None = None,
         vectors: str = "",
@@ -130,7 +130,7 @@ class OwnPoints:
                 "with_payload": fields or False,
                 "with_vector": [vectors] if vectors else False,
             }
-            call = Call(Kind.READ, "POST", place.name, "/points/scroll", Answer[_Points], body)
+            call = Call(RequestKind.READ, "POST", target.name, "/points/scroll", Answer[_Points], body)
             while True:
                 read = (await self.requests.ask(call)).result
                 for point in read.points:
@@ -140,17 +140,19 @@ class OwnPoints:
                     break
                 body["offset"] = read.next_page_offset
 
-    async def count(self, place: Place, where: Filter | None = None) -> int:
+    async def count(self, target: Variant, where: Filter | None = None) -> int:
         """Return the exact number of points, or of matching ones."""
         if contradicts_itself(where):
             return 0
         body = {"filter": self._mine(where), "exact": True}
-        counted = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/count", Answer[_Counted], body))
+        counted = await self.requests.ask(
+            Call(RequestKind.READ, "POST", target.name, "/points/count", Answer[_Counted], body)
+        )
         return counted.result.count
 
     async def query(
         self,
-        place: Place,
+        target: Variant,
         query: list[float] | SparseVector,
         limit: int,
         *,
@@ -168,7 +170,9 @@ class OwnPoints:
             "params": params,
             "limit": limit,
         }
-        answer = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/query", Answer[_Points], body))
+        answer = await self.requests.ask(
+            Call(RequestKind.READ, "POST", target.name, "/points/query", Answer[_Points], body)
+        )
         return [Hit(self.owner.inside(hit.id), hit.score) for hit in answer.result.points]
 
     def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> dict[str, Any]:
@@ -252,7 +256,7 @@ class OwnTerms:
                 self._touched.add(point_id)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def touching(self) -> Iterator[None]:
         """Remember what changes while the block reads the server's points."""
         self._touched = set()
         try:
@@ -260,7 +264,7 @@ class OwnTerms:
         finally:
             self._touched = None
 
-    def end_reading(self, there: AbstractSet[str]) -> set[str]:
+    def end_touching(self, there: AbstractSet[str]) -> set[str]:
         """Drop points that are not on the server, and return those `there` whose terms are not known."""
         touched = self._touched or set()
         for point_id in self._terms.keys() - there - touched:

@@ -19,7 +19,7 @@ import structlog
 from msgspec import Struct
 
 from learning_memory_server.errors import DiskFullError, NoAnswerError, RefusedError, StorageUnavailableError
-from learning_memory_server.index.engines.qdrant_errors import Kind, refusal, request_errors
+from learning_memory_server.index.engines.qdrant_errors import RequestKind, refusal, request_errors
 from learning_memory_server.index.engines.server_log import checked_address, clean_url
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.servers import certificates, is_here, require_plain
@@ -52,7 +52,7 @@ class _Version(Struct):
 class Call(Generic[T]):
     """A request that can be repeated: it changes nothing, or the same again."""
 
-    kind: Kind
+    kind: RequestKind
     method: str
     collection: str  # its name on the server, or an empty text
     path: str  # without the collection's
@@ -61,8 +61,8 @@ class Call(Generic[T]):
     accepts: HTTPStatus = HTTPStatus.OK
 
 
-_VERSION: Final = Call(Kind.READ, "GET", "", "/", _Version)
-CHANGING_NO_ALIASES: Final = Call(Kind.CREATE, "POST", "", "/collections/aliases", Answer[bool], {"actions": []})
+_VERSION: Final = Call(RequestKind.READ, "GET", "", "/", _Version)
+CHANGING_NO_ALIASES: Final = Call(RequestKind.CREATE, "POST", "", "/collections/aliases", Answer[bool], {"actions": []})
 """A request that takes the right to create collections, and changes nothing."""
 
 
@@ -70,7 +70,7 @@ def writing_nothing(collection: str) -> Call[dict[str, Any]]:
     """Return a request that writes no points: the server refuses it or is late like a real write."""
     body: dict[str, Any] = {"points": []}
     return Call(
-        Kind.WRITE, "PUT", collection, "/points?wait=true", dict[str, Any], body, accepts=HTTPStatus.BAD_REQUEST
+        RequestKind.WRITE, "PUT", collection, "/points?wait=true", dict[str, Any], body, accepts=HTTPStatus.BAD_REQUEST
     )
 
 
@@ -102,7 +102,7 @@ class Availability:
         self.listeners: list[Callable[[], None]] = []
         self.version: str | None = None
         self._circuits: dict[tuple[bool, str], Circuit] = {}
-        self._pauses: dict[tuple[Kind, str | None], _Pause] = {}
+        self._pauses: dict[tuple[RequestKind, str | None], _Pause] = {}
 
     def describe(self) -> dict[str, Any]:
         """Return the server's `version`, and whether it is one that was `tried`, if they are known, and `refusal`."""
@@ -111,7 +111,7 @@ class Availability:
 
     def refusal(self) -> dict[str, Any]:
         """Return why reading or writing is `refused`, and the `retry_seconds` left; nothing if neither is."""
-        pauses = [pause for (kind, _), pause in self._pauses.items() if kind is not Kind.CREATE]
+        pauses = [pause for (kind, _), pause in self._pauses.items() if kind is not RequestKind.CREATE]
         last = max(pauses, key=lambda pause: pause.backoff.left, default=None)
         if last is None or not last.backoff.left:
             return {}
@@ -122,16 +122,16 @@ class Availability:
         """Whether any circuit is open."""
         return any(circuit.is_open for circuit in self._circuits.values())
 
-    def circuit(self, kind: Kind, url: str) -> Circuit:
+    def circuit(self, kind: RequestKind, url: str) -> Circuit:
         """Return the circuit for a kind of request to an address, by its URL."""
-        is_read = kind is Kind.READ
+        is_read = kind is RequestKind.READ
         key = (is_read, url)
         if key not in self._circuits:
             name = f"qdrant: {'reads' if is_read else 'writes'} at {url.partition('//')[2]}"
             self._circuits[key] = Circuit(name, lambda: self._closed(key))
         return self._circuits[key]
 
-    def require(self, kind: Kind, collection: str) -> None:
+    def require(self, kind: RequestKind, collection: str) -> None:
         """Raise the refusal of such requests, with the seconds left of the pause, if they were refused lately."""
         for key in ((kind, None), (kind, collection)):
             pause = self._pauses.get(key)
@@ -141,7 +141,7 @@ class Availability:
                 raise again from pause.error
 
     def refused(
-        self, kind: Kind, collection: str | None, error: StorageUnavailableError, said: float | None = None
+        self, kind: RequestKind, collection: str | None, error: StorageUnavailableError, said: float | None = None
     ) -> None:
         """Begin a pause, and give the error its seconds; `collection` is None if the refusal is about all."""
         last = self._pauses.get((kind, collection))
@@ -157,7 +157,7 @@ class Availability:
         error.retry_seconds = seconds
         log.warning("requests.paused", kind=kind.value, collection=collection, reason=error.message, seconds=seconds)
 
-    def answered(self, kind: Kind, collection: str) -> None:
+    def answered(self, kind: RequestKind, collection: str) -> None:
         """Forget the refusals of such requests."""
         self._pauses.pop((kind, None), None)
         self._pauses.pop((kind, collection), None)
@@ -245,7 +245,7 @@ class Requests:
 
     async def _ask_each(self, call: Call[T], probe: Call[Any]) -> T:
         """Ask the addresses whose circuits are closed in order. The one that answers is asked first from then on."""
-        most = min(self._timeout, timeouts.QDRANT_READ) if call.kind is Kind.READ else self._timeout
+        most = min(self._timeout, timeouts.QDRANT_READ) if call.kind is RequestKind.READ else self._timeout
         until = loop_time() + min(most, self._limit)
         nodes = [(node, self.availability.circuit(call.kind, node.url)) for node in self._nodes]
         asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]

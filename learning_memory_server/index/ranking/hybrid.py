@@ -123,7 +123,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class QueryContext:
     """The model's reading of a query, and the numbers to compare it with."""
 
     vector: Vectors
@@ -151,7 +151,7 @@ def mode_for(text: str) -> SearchMode:
 async def search_hybrid(
     store: VectorStore,
     query: Query,
-    reading: Reading,
+    reading: QueryContext,
     is_shown: Callable[[Payload], bool],
     *,
     reads_ahead: bool = False,
@@ -178,7 +178,7 @@ def on_scale(scale: Scale, hits: list[Hit]) -> list[Hit]:
     return [replace(hit, score=scale.closeness(hit.score)) for hit in hits]
 
 
-async def _best(store: VectorStore, query: Query, reading: Reading, *, reads_ahead: bool) -> list[Match]:
+async def _best(store: VectorStore, query: Query, reading: QueryContext, *, reads_ahead: bool) -> list[Match]:
     wanted = SparseVector(*encode_query(query.text))
 
     async def near_in(collection: str, **options: Any) -> list[Hit]:
@@ -235,14 +235,14 @@ async def _best(store: VectorStore, query: Query, reading: Reading, *, reads_ahe
     return [Match(key, explanations[key], payloads[key]) for key in best if key in payloads]
 
 
-async def _points(store: VectorStore, query: Query, reading: Reading) -> int:
+async def _points(store: VectorStore, query: Query, reading: QueryContext) -> int:
     """Return how many points the filter lets through, of all collections, as its share in the first one has it."""
     if query.basis is not None or query.where == Filter() or not reading.size:
         return reading.points
     return round(await store.count(query.collection, query.where) * reading.points / reading.size)
 
 
-def _basis(text: str, reading: Reading, near: Sequence[Hit], shared: Sequence[Hit], points: int) -> Basis:
+def _basis(text: str, reading: QueryContext, near: Sequence[Hit], shared: Sequence[Hit], points: int) -> Basis:
     count = len(set(terms(text)))
     has_threshold = reading.scale is not None and count > 0
     return Basis(

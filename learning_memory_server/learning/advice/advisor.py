@@ -17,7 +17,7 @@ from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.failures.parse import looks, parse
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item, Reason, advice_id
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
@@ -178,7 +178,7 @@ class Advisor:
         current = (each for each in entries if self.is_current(each, caller) and not self.knows(caller, each.id))
         if (entry := next(current, None)) is None:
             return None
-        item = Item(entry.id, Kind.EXPERIENCE, reason=Reason.SIMILAR)
+        item = Item(entry.id, AdviceKind.EXPERIENCE, reason=Reason.SIMILAR)
         return entry if self.may_show(caller, Channel.HOOK, [item]) else None
 
     def is_current(self, entry: Ghap, caller: Caller) -> bool:
@@ -292,9 +292,9 @@ class Citing:
             )
         return cited
 
-    def _kind(self, name: str) -> Kind | None:
+    def _kind(self, name: str) -> AdviceKind | None:
         if self.advisor.collector.look_up([name]).found or self.advisor.finder.shared.entries.get(name):
-            return Kind.EXPERIENCE
+            return AdviceKind.EXPERIENCE
         if self.advisor.values.find(name):
-            return Kind.VALUE
-        return Kind.MEMORY if self.memories.find(name) else None
+            return AdviceKind.VALUE
+        return AdviceKind.MEMORY if self.memories.find(name) else None

@@ -31,7 +31,7 @@ from learning_memory_server.index.ranking.threshold import (
 )
 from learning_memory_server.learning.values.log import Likeness, nearest_values, weigh_all
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Item, Kind, Reason
+from learning_memory_server.model.advice import AdviceKind, Item, Reason
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system.recent import Recent
@@ -109,7 +109,7 @@ class Scored:
         alone = self.score - self.shared
         with_terms = Reason.BOTH if alone > self.shared else Reason.TERMS
         reason = Reason.SIMILAR if alone >= least else with_terms
-        return Item(self.entry.id, Kind.EXPERIENCE, score=round(self.score, SCORE_DIGITS), reason=reason)
+        return Item(self.entry.id, AdviceKind.EXPERIENCE, score=round(self.score, SCORE_DIGITS), reason=reason)
 
 
 @lru_cache(1_024)
@@ -188,7 +188,7 @@ class Ranked:
         found = [
             *(each.item(self.least) for each in best(self.experiences, self.least)),
             *(
-                Item(each.value.id, Kind.VALUE, score=round(each.similarity, SCORE_DIGITS), reason=Reason.SIMILAR)
+                Item(each.value.id, AdviceKind.VALUE, score=round(each.similarity, SCORE_DIGITS), reason=Reason.SIMILAR)
                 for each in self.best_values()
             ),
         ]

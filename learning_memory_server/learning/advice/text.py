@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from learning_memory_server.learning.advice.finder import distinct, may_tell
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Channel, Item, Kind, Reason
+from learning_memory_server.model.advice import AdviceKind, Channel, Item, Reason
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.sharing.files import SharedEntry
 
@@ -125,7 +125,7 @@ def _lesson_items(lessons: Iterable[Ghap], freshness: Callable[[Ghap], str]) -> 
     for entry in distinct(each for each in lessons if each.learned):
         words = freshness(entry)
         told = told_of(entry, limits.LESSON_MAX)
-        yield Item(entry.id, Kind.EXPERIENCE, reason=Reason.TERMS), f"{told} ({words})" if words else told
+        yield Item(entry.id, AdviceKind.EXPERIENCE, reason=Reason.TERMS), f"{told} ({words})" if words else told
 
 
 class RelatedItem(TypedDict):

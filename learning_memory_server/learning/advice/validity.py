@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.learning.advice.finder import Ranked, may_tell
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.anchors.freshness import Freshness
@@ -82,7 +82,7 @@ class Validity:
         """Return the notes of replies on experiences, by id, as far as these were judged."""
         successors = self.successors()
         return {
-            each.id: lean({"freshness": self.words(each, folder), "superseded_by": successors.get(each.id)})
+            each.id: without_empty({"freshness": self.words(each, folder), "superseded_by": successors.get(each.id)})
             for each in entries
         }
 

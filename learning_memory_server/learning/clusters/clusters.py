@@ -197,7 +197,7 @@ class AxisFit:
     explanation: str | None  # why there are few clusters, if so
 
 
-Kind = TypeVar("Kind", OutcomeStatus, RootCauseCategory)
+Choice = TypeVar("Choice", OutcomeStatus, RootCauseCategory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Outcomes:
         return sum(as_seen(time) >= start for time in self.times[bisect_left(self.times, start) :])
 
 
-def _ranked(counts: Counter[Kind]) -> dict[Kind, int]:
+def _ranked(counts: Counter[Choice]) -> dict[Choice, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -9,14 +9,14 @@ from learning_memory_server.learning.failures.parse import ASSIGNMENT, Command, 
 
 _DIFFERENT_MAX: Final = 8  # Words that may differ besides an edit: with more, it is another command
 
-Kind = Literal["program", "typo", "option", "without", "variable", "leave"]
+EditKind = Literal["program", "typo", "option", "without", "variable", "leave"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A change from one command to another."""
 
-    kind: Kind
+    kind: EditKind
     old: tuple[str, ...] = ()  # the words that were replaced or left out
     new: tuple[str, ...] = ()  # the words in their place
     about: tuple[str, ...] = ()  # the program, and its sub-command if options were changed

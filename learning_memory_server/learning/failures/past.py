@@ -16,7 +16,7 @@ from learning_memory_server.learning.failures.outcomes import counts_in, is_chec
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.remedies import mended
-from learning_memory_server.learning.failures.sanitize import error_line, kept, tidied, whole_words
+from learning_memory_server.learning.failures.sanitize import error_line, sanitized, tidied, whole_words
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
 
@@ -221,9 +221,9 @@ class _Group:
         return Loss(
             len(self.cases),
             _sessions(self.cases),
-            shortened((await kept(gate, command, project, folder)).command, _SHOWN),
+            shortened((await sanitized(gate, command, project, folder)).command, _SHOWN),
             shortened(tidied(line, project, folder), _LINE_MAX),
-            shortened((await kept(gate, fix, project, folder)).command, _SHOWN) if fix else "",
+            shortened((await sanitized(gate, fix, project, folder)).command, _SHOWN) if fix else "",
             _sessions(self.fixed),
             bool(self.fixed and shown.edits),
         )

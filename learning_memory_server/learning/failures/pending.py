@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from learning_memory_server.learning.failures.outcomes import silent_signature
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import mended
-from learning_memory_server.learning.failures.sanitize import kept, shows_error
+from learning_memory_server.learning.failures.sanitize import sanitized, shows_error
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import During, Failure, failure_id, line_digest
@@ -102,7 +102,7 @@ class PendingFailures:
         if not (may_fail or about in self._sessions):
             return Seen()
         output, is_met = ran.output if may_fail else "", bool(ran.entry)
-        text = await kept(self._redaction, ran.command, ran.project, ran.folder, output, any_line=is_met)
+        text = await sanitized(self._redaction, ran.command, ran.project, ran.folder, output, any_line=is_met)
         # Nothing awaits while the session is taken out, so that no other command finds it without this one.
         pending = self._sessions.pop(about, [])
         for each in pending:

@@ -19,7 +19,7 @@ _SAME: Final = {"PowerShell": "Bash", **dict.fromkeys(_WRITES, "Edit"), "Noteboo
 """Tools that do the same as another tool."""
 
 
-class Kind(NamedTuple):
+class CallKind(NamedTuple):
     """The kind of a refused call: a tool with its file, or programs with their sub-commands and named operands.
 
     `named` has the terms of operands and options that the user's words name. A like call has one of them.
@@ -46,11 +46,11 @@ class Kind(NamedTuple):
         return is_named and (not self.named or not self.named.isdisjoint(terms(text)))
 
 
-def kind_of(refusal: Refusal) -> Kind:
+def kind_of(refusal: Refusal) -> CallKind:
     """Return the kind of a refused call; of a command with several steps, those count whose operands the words name."""
     tool = _SAME.get(refusal.tool, refusal.tool)
     if tool != "Bash":
-        return Kind(tool, refusal.call)
+        return CallKind(tool, refusal.call)
     steps, said = _steps(refusal.call), frozenset(terms(refusal.words))
     chosen = [each for each in steps if each[1] & said] or [each for each in steps if not each[2]] or steps
     rest = frozenset[str]().union(*(each[1] for each in chosen))
@@ -59,7 +59,7 @@ def kind_of(refusal: Refusal) -> Kind:
         named = rest  # A program alone, such as an interpreter, is no kind
     # A path counts as a whole, not by its folders.
     parts = {part for whole in named for part in terms(whole) if part != whole}
-    return Kind(tool, "", frozenset(name for name, *_ in chosen), named - parts)
+    return CallKind(tool, "", frozenset(name for name, *_ in chosen), named - parts)
 
 
 def can_be_kept(words: str) -> bool:

@@ -284,7 +284,7 @@ def whole_words(text: str, most: int) -> str:
 _COMMAND_EXAMINED: Final = 5_000  # Characters of a command that are examined: a secret must be seen whole
 
 
-class Kept(NamedTuple):
+class SanitizedFailure(NamedTuple):
     """The kept form of a command that failed."""
 
     command: str
@@ -293,7 +293,7 @@ class Kept(NamedTuple):
     named: tuple[str, ...] = ()  # what the error names; see `named_in`
 
 
-async def kept(
+async def sanitized(
     gate: RedactionGate,
     command: str,
     project: str,
@@ -301,7 +301,7 @@ async def kept(
     output: str = "",
     *,
     any_line: bool = False,
-) -> Kept:
+) -> SanitizedFailure:
     """Return what may be kept of a command and its output; with `any_line` its last line is a signature, too."""
     said = error_line(output) or ""
     line = said or last_line(output, {program([word]) for step in parse(command).steps for word in step.call[:2]})
@@ -311,4 +311,6 @@ async def kept(
     command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
     signature = normalized(line) if said or any_line else None
     line = _marked(tidied(line, project, folder), _UNNAMED)
-    return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), signature, line, tuple(named))
+    return SanitizedFailure(
+        shortened(tidied(command, project, folder).strip(), COMMAND_MAX), signature, line, tuple(named)
+    )

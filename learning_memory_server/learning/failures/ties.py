@@ -21,7 +21,7 @@ from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import head, looks, parse
 from learning_memory_server.learning.failures.sanitize import normalized
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Channel, Item, Kind, Reason
+from learning_memory_server.model.advice import AdviceKind, Channel, Item, Reason
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Met
 from learning_memory_server.model.failure import Failure
@@ -123,7 +123,7 @@ class Ties:
             return Tied(best, is_known=True, is_again=any(each.session == caller.session for each in told))
         if len({each.session for each in told if each.again}) >= _VAIN:
             return None
-        item = Item(best.id, Kind.EXPERIENCE, reason=Reason.ERROR)
+        item = Item(best.id, AdviceKind.EXPERIENCE, reason=Reason.ERROR)
         is_told = self.advisor.may_show(caller, Channel.HOOK, [item])
         return Tied(best, tuple(each.id for each in rest)) if is_told else None
 

@@ -55,7 +55,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedEntries:
     """The entries an author gives for a value."""
 
     supported_by: tuple[str, ...] = ()  # the ids of the entries that support it
@@ -70,11 +70,11 @@ class Cited:
         }
 
 
-_NOTHING_CITED: Final = Cited()
+_NOTHING_CITED: Final = CitedEntries()
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreResult:
     """The result of storing a value."""
 
     standing: Standing  # the value, new or not
@@ -113,8 +113,8 @@ class ValueStore:
         cluster_id: ClusterId,
         axis: Axis,
         supersedes: str | None = None,
-        cited: Cited = _NOTHING_CITED,
-    ) -> Stored:
+        cited: CitedEntries = _NOTHING_CITED,
+    ) -> StoreResult:
         """Store a text as a value, if its topic is the cluster's, with verdicts on the entries that are cited.
 
         A current value with the same text and axis in the project is returned, with the verdicts.
@@ -125,7 +125,7 @@ class ValueStore:
             NotFoundError: If the cluster, the value to supersede, or a cited entry does not exist.
         """
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
-            return Stored(self._standing(done))
+            return StoreResult(self._standing(done))
         if cluster_id.axis is not axis:
             raise InvalidInputError(
                 f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}.", arguments=["axis"]
@@ -156,7 +156,7 @@ class ValueStore:
         self.verdicts.record(caller, value, self.clock(), cited.stances)
         self.log.add(value)
         await self.writer.write([document_of(value)], timeouts.STORING)
-        return Stored(self._standing(value), similar)
+        return StoreResult(self._standing(value), similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
         """Import values as they were judged elsewhere, and return those whose ids are new."""
@@ -164,7 +164,9 @@ class ValueStore:
         self.writer.postpone([document_of(value) for value in new])
         return new
 
-    def _existing(self, caller: Caller, text: str, axis: Axis, supersedes: str | None, cited: Cited) -> Stored | None:
+    def _existing(
+        self, caller: Caller, text: str, axis: Axis, supersedes: str | None, cited: CitedEntries
+    ) -> StoreResult | None:
         """Return the current value that already has this text, now with these verdicts, if there is one to return."""
         if twice := sorted(set(cited.supported_by).intersection(cited.contradicted_by)):
             raise InvalidInputError(
@@ -175,7 +177,7 @@ class ValueStore:
         same = self.log.find_same(text, axis, caller.project)
         if same and supersedes in (None, same.id, same.supersedes):
             self.verdicts.record(caller, same, self.clock(), cited.stances)
-            return Stored(self._standing(same), is_new=False)
+            return StoreResult(self._standing(same), is_new=False)
         if supersedes is not None:
             self.log.require_current(supersedes)
         if same:

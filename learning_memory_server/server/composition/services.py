@@ -38,10 +38,10 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
-from learning_memory_server.server.composition.kept import Kept
 from learning_memory_server.server.composition.statistics import Statistics
+from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.dashboard.document import Dashboard
-from learning_memory_server.server.dashboard.map_layout import FrameStore
+from learning_memory_server.server.dashboard.map_layout import LandmarkStore
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
@@ -60,7 +60,7 @@ log = structlog.get_logger()
 ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}  # What the documents of each collection have in common
 
 
-class Indexed(Kept):
+class Indexed(Stores):
     """The index of what is kept, and what writes and searches it."""
 
     memory_log: MemoryLog
@@ -159,7 +159,7 @@ class Services(Indexed):
         )
         self.review = Review(self.answers, self.failure_log, collector, self.shared, [self.preference_log.waiting])
         self.statistics = Statistics(self)
-        self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))
+        self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""

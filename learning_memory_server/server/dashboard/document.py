@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.learning.review import Waiting
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
     from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.dashboard.map_layout import FrameStore
+    from learning_memory_server.server.dashboard.map_layout import LandmarkStore
 
 _SENT: Final = 5.0  # Seconds after which the page has been sent, and its RAM can be given back
 _DIGITS: Final = 4  # Of a place on the map: a ten-thousandth is less than a pixel
@@ -54,7 +54,7 @@ class Dashboard:
     """Gathers the page's data."""
 
     services: Services
-    frames: FrameStore
+    frames: LandmarkStore
 
     async def document(
         self, project: str | None = None, folders: Mapping[str, str] = MappingProxyType({})
@@ -229,5 +229,5 @@ def _told(
 def _error(known: Sequence[Failure], folders: Mapping[str, str]) -> dict[str, Any]:
     """Return an error as `failures` shows it, and what was shown when it came."""
     error = failure_views.repeated_error(known, folders.get(known[-1].project))
-    shown = [lean({"shown": each.shown, "support": each.support}) for each in reversed(known)]
+    shown = [without_empty({"shown": each.shown, "support": each.support}) for each in reversed(known)]
     return {**error, "failures": [{**view, **more} for view, more in zip(error["failures"], shown, strict=True)]}

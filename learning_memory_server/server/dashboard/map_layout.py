@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.server.dashboard.frame import Frame
+    from learning_memory_server.server.dashboard.landmarks import Landmarks
 
-    Asked = Mapping[str, tuple[NDArray[np.float32], int, str, Frame | None]]
+    Asked = Mapping[str, tuple[NDArray[np.float32], int, str, Landmarks | None]]
 
 log = structlog.get_logger()
 
 
-class FrameStore:
+class LandmarkStore:
     """The frames, by axis."""
 
-    def __init__(self, folder: Path, make: Callable[[Asked], dict[str, Frame]] | None = None) -> None:
+    def __init__(self, folder: Path, make: Callable[[Asked], dict[str, Landmarks]] | None = None) -> None:
         self._folder = folder
         self._make = make or made_in_child
-        self._frames: dict[str, Frame] = {}
+        self._frames: dict[str, Landmarks] = {}
 
     async def current(
         self, vectors: Mapping[str, NDArray[np.float32]], forgotten: int, origins: Mapping[str, str]
-    ) -> dict[str, Frame]:
+    ) -> dict[str, Landmarks]:
         """Return the frame of each axis for its experiences' vectors (n, d), made again if it does not fit."""
         kept = {axis: await asyncio.to_thread(self._read, axis) for axis in vectors}
         asked = {
@@ -57,19 +57,19 @@ class FrameStore:
                 await asyncio.to_thread(self._write, axis, frame)
         return {axis: self._frames[axis] for axis in vectors}
 
-    def _read(self, axis: str) -> Frame | None:
+    def _read(self, axis: str) -> Landmarks | None:
         if axis not in self._frames:
             import numpy as np
 
-            from learning_memory_server.server.dashboard.frame import Frame
+            from learning_memory_server.server.dashboard.landmarks import Landmarks
 
             # What cannot be read is made again.
             with suppress(OSError, ValueError, KeyError, EOFError), np.load(self._path(axis)) as kept:
                 facts = (kept[name].item() for name in ("made_of", "forgotten", "origin"))
-                self._frames[axis] = Frame(kept["vectors"].astype(np.float32), kept["places"], *facts)
+                self._frames[axis] = Landmarks(kept["vectors"].astype(np.float32), kept["places"], *facts)
         return self._frames.get(axis)
 
-    def _write(self, axis: str, frame: Frame) -> None:
+    def _write(self, axis: str, frame: Landmarks) -> None:
         import numpy as np
 
         content = io.BytesIO()
@@ -85,7 +85,7 @@ class FrameStore:
         return self._folder / f"{axis}.npz"
 
 
-def made_in_child(asked: Asked) -> dict[str, Frame]:
+def made_in_child(asked: Asked) -> dict[str, Landmarks]:
     """Return the frames that are asked for, made in a child, or in this process if no child can be started."""
     try:
         done = subprocess.run(
@@ -95,7 +95,7 @@ def made_in_child(asked: Asked) -> dict[str, Frame]:
             check=True,
             **detached(),
         )
-        found: dict[str, Frame] = pickle.loads(done.stdout)  # noqa: S301 - from our own child
+        found: dict[str, Landmarks] = pickle.loads(done.stdout)  # noqa: S301 - from our own child
     except (OSError, subprocess.CalledProcessError) as error:
         # Slower for others, but there is a map.
         log.warning("frame.without_child", type=type(error).__name__)
@@ -103,14 +103,14 @@ def made_in_child(asked: Asked) -> dict[str, Frame]:
     return found
 
 
-def made(asked: Asked) -> dict[str, Frame]:
+def made(asked: Asked) -> dict[str, Landmarks]:
     """Return the frames that are asked for, made in this process."""
     # Before the limit, which holds for what is loaded already.
     import sklearn.cluster
     import sklearn.manifold  # noqa: F401
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from learning_memory_server.server.dashboard.frame import new_frame
+    from learning_memory_server.server.dashboard.landmarks import new_frame
 
     # Threads that wait for each other in loops take ten times as long on a busy machine, and gain nothing here.
     with threadpool_limits(1):

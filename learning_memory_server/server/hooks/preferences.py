@@ -43,7 +43,7 @@ _QUESTION: Final = (
 
 
 @dataclass(slots=True)
-class _Session:
+class _Heard:
     """What was heard in a session, what to ask the agent and to show the person, and up to where files were read."""
 
     ends: dict[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Preferences:
     redaction: RedactionGate
     may_tell: Callable[[Caller], bool]
     is_on: bool = True
-    _sessions: Recent[str, _Session] = field(default_factory=Recent, init=False)
+    _sessions: Recent[str, _Heard] = field(default_factory=Recent, init=False)
     _heard: Recent[str, tuple[Refusal, str]] = field(default_factory=Recent, init=False)  # with the project
     _offered: set[str] = field(default_factory=set, init=False)  # the preferences that a person was offered to promote
 
@@ -86,7 +86,7 @@ class Preferences:
         """Hear an event, and return its answer with a question or a quotation, and a line for the person."""
         if not self.is_on:
             return text, ""
-        session = self._sessions.of(event.session, _Session)
+        session = self._sessions.of(event.session, _Heard)
         if event.kind == kinds.SESSION_END:
             del self._sessions[event.session]
         try:
@@ -117,7 +117,7 @@ class Preferences:
             session.to_show.append(f'kept "{refusal.words}", undo: learning-memory-server forget {added.memory.id}')
         return added
 
-    async def _refused(self, refused: Refused, session: _Session, event: Event, caller: Caller) -> None:
+    async def _refused(self, refused: Refused, session: _Heard, event: Event, caller: Caller) -> None:
         """Take a refusal: like preferences stand again, and it is to be asked about if its words can be kept."""
         refusal = await refusal_of(refused, event.session, caller.project, caller.folder, self.redaction)
         is_known = False
@@ -131,7 +131,7 @@ class Preferences:
             self._heard[name] = refusal, caller.project
             session.to_ask.append(name)
 
-    def _ask(self, session: _Session, event: Event, caller: Caller, text: str) -> str:
+    def _ask(self, session: _Heard, event: Event, caller: Caller, text: str) -> str:
         """Return the question about refusals, once; after a call and at Stop only beside no other text."""
         is_moment = event.kind == kinds.PROMPT or (event.kind in _ENDS | {kinds.STOP} and not (text or event.is_again))
         names = [name for name in session.to_ask if name in self._heard][-_ASKED:]
@@ -140,7 +140,7 @@ class Preferences:
         session.to_ask.clear()
         return question((self._heard[name][0], name) for name in names)
 
-    def _tell(self, session: _Session, event: Event, caller: Caller) -> str:
+    def _tell(self, session: _Heard, event: Event, caller: Caller) -> str:
         """Return one preference that an event is about, once in a session; count the like calls that passed."""
         is_start = event.kind == kinds.SESSION_START or (event.kind == kinds.PROMPT and not session.is_begun)
         session.is_begun |= is_start

@@ -14,7 +14,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.calls import Boundary
+from learning_memory_server.server.calls import ToolRunner
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
 from learning_memory_server.server.operations import erasing, importing, indexing
@@ -31,7 +31,7 @@ async def call(
     services: Services, _report: Report, *, tool: str, arguments: dict[str, Any], project: str, session: str
 ) -> dict[str, Any]:
     """Call a tool as an agent would and return its reply."""
-    boundary = Boundary(TOOLS, services.injectable())
+    boundary = ToolRunner(TOOLS, services.injectable())
     return await boundary.run(tool, arguments, Caller(project, session))
 
 
@@ -59,7 +59,7 @@ async def search(
     return reply
 
 
-async def picture(
+async def page_data(
     services: Services, report: Report, *, project: str | None, folders: dict[str, str]
 ) -> dict[str, Any]:
     """Gather the data of the page, of one project or of all, as compressed JSON text in base64."""
@@ -111,7 +111,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(importing.add_records, importing.apply_deletions),
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
-        *(picture, search, said),
+        *(page_data, search, said),
         *(join, unjoin, answer),
         *(call, erasing.forget, erasing.redact_stored),
     )

@@ -176,7 +176,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
     finally:
         # Even if a file could not be replaced: others were, and the index is built from what is held here.
         for kind, log in learned(services).items():
-            log.hold(*things[kind])
+            log.replace_loaded(*things[kind])
         services.clusterer.reread_numbers()  # Their labels are words of the texts
 
 

@@ -8,10 +8,10 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
-from learning_memory_server.capture.entries.open_entries import Owner, named
+from learning_memory_server.capture.entries.open_entries import EntryOwner, named
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.validity import Validity
@@ -24,12 +24,12 @@ from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.composition.kept import Projects
+from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import STORED_TEXT, ToolSet, fitted, page
 from learning_memory_server.server.views import entry_views, fields, value_views
 from learning_memory_server.sharing.shared import SharedLessons
-from learning_memory_server.system.waiting import has_written
+from learning_memory_server.system.waiting import end_turn
 
 toolset = ToolSet()
 log = structlog.get_logger()
@@ -152,7 +152,7 @@ async def start_ghap(
         confidence=confidence,
     )
     entry = started.entry
-    reply = cast("StartedEntry", lean(fields(StartedEntry, entry)))
+    reply = cast("StartedEntry", without_empty(fields(StartedEntry, entry)))
     if record := track_record(entry, collector.timeline.outcomes(entry)):
         reply["track_record"] = record
     if started.orphan is not None:
@@ -257,7 +257,7 @@ async def resolve_ghap(
     if cited.shown:
         citing.advisor.log.mark(entry, cited.shown, entry.outcome.resolved_at)
     anchoring.anchor(entry, caller)
-    has_written()
+    end_turn()
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, near = _or_none(done[0]), _or_none(done[1])
@@ -268,14 +268,14 @@ async def resolve_ghap(
         id=entry.id,
         confidence_tier=entry.tier,
         indexed=bool(indexed),
-        owner=None if owner is Owner.CALLER else owner,
+        owner=None if owner is EntryOwner.CALLER else owner,
         not_recorded=cited.not_recorded,
         warning=None if indexed else _PENDING,
         runs=[str(run) for run in entry.runs[-limits.RUNS_SHOWN :]],
         value=(value := cites or near) and value_views.to_judge(value, entry.id, helped=cites is not None),
         stored_text=STORED_TEXT["stored_text"] if value else None,
     )
-    return cast("ResolvedEntry", lean(told) | _also_open(collector, caller, ghap_id))
+    return cast("ResolvedEntry", without_empty(told) | _also_open(collector, caller, ghap_id))
 
 
 def _also_open(collector: ObservationCollector, caller: Caller, ghap_id: str | None) -> Any:

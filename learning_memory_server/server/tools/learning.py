@@ -7,14 +7,14 @@ from pydantic import Field
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.values.store import Cited, ValueStore
+from learning_memory_server.learning.values.store import CitedEntries, ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.lines import counted
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import ClusterId, Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
-from learning_memory_server.server.composition.kept import Projects
+from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, value_views
@@ -158,7 +158,7 @@ async def store_value(
     Off-topic texts are refused, as by validate_value. Without entries that support it, it is unattested. supersedes
     replaces a similar or contested value.
     """
-    cited = Cited(tuple(supported_by or ()), tuple(contradicted_by or ()))
+    cited = CitedEntries(tuple(supported_by or ()), tuple(contradicted_by or ()))
     wanted = ClusterId.parse(cluster_id)
     stored = await values.store(caller, text, wanted, axis, supersedes, cited)
     reply = value_views.value(stored.standing)

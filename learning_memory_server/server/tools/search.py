@@ -20,8 +20,8 @@ from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Axis, ResponseFormat, SearchMode, Strategy
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher
-from learning_memory_server.server.composition.kept import Projects
 from learning_memory_server.server.composition.statistics import Statistics
+from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, Progress, TextWire, ToolSet, page

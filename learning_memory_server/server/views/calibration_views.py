@@ -7,7 +7,7 @@ from typing import Any, Final, NotRequired
 from typing_extensions import TypedDict
 
 from learning_memory_server.capture.entries.timeline import Tally
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.learning.calibration import LEAST, Score, forecasts_of, rate, rates_by, saving, score
 from learning_memory_server.model.advice import Advice, Trial
@@ -173,4 +173,4 @@ def _score(one: Score) -> dict[str, Any]:
     bins = [
         {"from": each.low, "to": each.high, **fields(BinView, each, count=len(each.forecasts))} for each in one.bins
     ]
-    return lean(fields(ScoreView, one, bins=bins))
+    return without_empty(fields(ScoreView, one, bins=bins))

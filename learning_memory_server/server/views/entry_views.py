@@ -10,7 +10,7 @@ from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
 from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, Explanation
 from learning_memory_server.index.ranking.terms import shared_terms
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Revision
 from learning_memory_server.model.lines import preview
@@ -143,8 +143,8 @@ class Paged(TypedDict):
 
 def open_entry(entry: Ghap) -> dict[str, Any]:
     """Return an `OpenEntry`: nothing that only the journal needs, such as the session it belongs to."""
-    history = [lean(fields(Revision, revision)) for revision in entry.history]
-    return lean(fields(OpenEntry, entry, history=history, runs=[str(run) for run in entry.runs]))
+    history = [without_empty(fields(Revision, revision)) for revision in entry.history]
+    return without_empty(fields(OpenEntry, entry, history=history, runs=[str(run) for run in entry.runs]))
 
 
 def summary(entry: Ghap) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def summary(entry: Ghap) -> dict[str, Any]:
 def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
     """Return a whole resolved entry."""
     outcome, cause, lesson = entry.outcome, entry.outcome.root_cause, entry.outcome.lesson
-    return lean(
+    return without_empty(
         fields(
             Experience,
             entry,
@@ -165,7 +165,7 @@ def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
             outcome_status=outcome.status,
             outcome_result=outcome.result,
             root_cause=cause and fields(RootCauseView, cause),
-            lesson=lesson and lean(fields(LessonView, lesson)),
+            lesson=lesson and without_empty(fields(LessonView, lesson)),
             confidence_tier=entry.tier,
             imported=entry.imported or None,
         )
@@ -178,7 +178,7 @@ def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
         "goal": preview(entry.goal, limits.SHORT_ENTRY_MAX),
         "learned": preview(entry.learned, limits.SHORT_ENTRY_MAX) or None,
     }
-    return lean({name: shown.get(name) for name in _IN_SHORT})
+    return without_empty({name: shown.get(name) for name in _IN_SHORT})
 
 
 def whole_entry(entry: Ghap) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def whole_entry(entry: Ghap) -> dict[str, Any]:
     return (
         shown
         | experience(entry)
-        | lean(
+        | without_empty(
             {"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited, "files": files, "errors": errors}
         )
     )
@@ -265,7 +265,9 @@ def scored_experience(
     shown = view(found.entry, found.score)
     if explain:
         terms = shared_terms(query.text, axis_text(found.entry, query.axis))
-        shown["explanation"] = score_parts(found.explanation) | lean({"axis": found.axis, "terms": terms or None})
+        shown["explanation"] = score_parts(found.explanation) | without_empty(
+            {"axis": found.axis, "terms": terms or None}
+        )
     return shown
 
 

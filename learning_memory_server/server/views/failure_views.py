@@ -5,7 +5,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.learning.failures.cures import followed
 from learning_memory_server.learning.failures.remedies import remedy_for, seen
 from learning_memory_server.model.failure import Failure
@@ -45,7 +45,7 @@ def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[
     """Return a `RepeatedError` of the failures of one error, oldest first."""
     newest = known[-1]
     remedy = _remedy(newest, known, folder)
-    return lean(
+    return without_empty(
         fields(
             RepeatedError,
             newest,
@@ -55,7 +55,7 @@ def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[
             remedy=remedy,
             followed=None if remedy else followed(known) or None,
             failures=[
-                lean(
+                without_empty(
                     fields(
                         FailedCommand, each, at=each.created_at, worked=each.remedy, remedy=_remedy(each, known, folder)
                     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.journal.codec import lean
+from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import shortened
 from learning_memory_server.server.views import fields
@@ -67,7 +67,7 @@ def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
     outcomes = found.outcomes
     lessons = (member.outcome.lesson for member in found.members)
     taken = next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), "")
-    return lean(
+    return without_empty(
         {
             "cluster_id": str(found.id),
             "label": found.label,
@@ -194,7 +194,7 @@ class NearestFalsified(TypedDict):
     root_cause: NotRequired[str]
 
 
-class Rival(TypedDict):
+class RivalView(TypedDict):
     """The nearest other cluster. `margin`: how much nearer the value's own cluster is, by centroid and nearest members.
 
     It must be at least `margin_needed`.
@@ -218,7 +218,7 @@ class ValueTest(TypedDict):
     similarity: float
     centroid_distance: float
     threshold: float
-    rival: NotRequired[Rival]
+    rival: NotRequired[RivalView]
     reason: str
     similar: NotRequired[list[SimilarValue]]
     nearest_lessons: NotRequired[list[NearestLesson]]
@@ -245,7 +245,7 @@ def listed(standing: Standing) -> dict[str, Any]:
     """Return a value as a concise list shows it."""
     counts = {name: getattr(standing.support, name) or None for name in ("supporting", "contradicting")}
     parts = fields(StandingValue, standing.value, standing=standing.support.status)
-    return lean({**parts, **counts, "superseded_by": standing.superseded_by})
+    return without_empty({**parts, **counts, "superseded_by": standing.superseded_by})
 
 
 def value(standing: Standing) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def value(standing: Standing) -> dict[str, Any]:
     stored = standing.value
     evidence = stored.evidence
     tested_against = _rounded(ValueEvidence, evidence)
-    return lean(
+    return without_empty(
         fields(
             FullValue,
             stored,
@@ -295,7 +295,7 @@ def _support(standing: Standing) -> dict[str, Any]:
         supported_by=standing.supporting[: -limits.IDS_SHOWN - 1 : -1],
         contradicted_by=standing.contradicting[: -limits.IDS_SHOWN - 1 : -1],
     )
-    return lean(view)
+    return without_empty(view)
 
 
 def _rounded(view: type, source: object, **given: object) -> dict[str, Any]:
@@ -306,16 +306,18 @@ def _rounded(view: type, source: object, **given: object) -> dict[str, Any]:
 def tested(trial: Validation) -> dict[str, Any]:
     """Return what testing a text as a value found."""
     topic = trial.topic
-    rival = topic.rival and _rounded(Rival, topic.rival, cluster_id=topic.rival.name)
+    rival = topic.rival and _rounded(RivalView, topic.rival, cluster_id=topic.rival.name)
     lessons = [
         fields(NearestLesson, entry, lesson=entry.learned, outcome_status=entry.outcome.status)
         for entry in trial.closest.lessons
     ]
     falsified = [
-        lean(fields(NearestFalsified, entry, root_cause=(cause := entry.outcome.root_cause) and cause.description))
+        without_empty(
+            fields(NearestFalsified, entry, root_cause=(cause := entry.outcome.root_cause) and cause.description)
+        )
         for entry in trial.closest.falsified
     ]
-    return lean(
+    return without_empty(
         _rounded(
             ValueTest,
             topic,

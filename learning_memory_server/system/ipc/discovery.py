@@ -33,7 +33,7 @@ _PROGRESS: Final = b'{"hub":"progress"'
 LOG: Final = "hub.log"  # The hub's log, in the storage folder
 
 
-class Place:
+class HubPaths:
     """The data that a hub owns, and its sockets, without symbolic links; `settings` are the raw ones.
 
     `second_socket` is used if another user could use the folder of the first.
@@ -63,7 +63,7 @@ class Place:
 
     def is_silent(self) -> bool:
         """Return whether the running hub did not answer a process, and has not answered since."""
-        return changed(self.storage / locations.SILENT) > changed(self.journal / paths.LOCK)
+        return modified_at(self.storage / locations.SILENT) > modified_at(self.journal / paths.LOCK)
 
     def sockets(self) -> list[Path]:
         """Return the sockets of the hub, also the one that the journal's lock names, in folders of this user alone."""
@@ -88,7 +88,7 @@ def read_hello(line: bytes) -> dict[str, Any]:
     return hello  # type: ignore[no-any-return]
 
 
-def changed(path: Path) -> float:
+def modified_at(path: Path) -> float:
     """Return when a file was changed; 0 if there is none."""
     try:
         return path.stat().st_mtime

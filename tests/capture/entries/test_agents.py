@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.capture.entries.open_entries import LiveSessions, Owner
+from learning_memory_server.capture.entries.open_entries import EntryOwner, LiveSessions
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import MAIN_AGENT
@@ -39,7 +39,7 @@ def test_each_agent_of_a_session_has_its_own_entry_even_after_a_restart(
         assert not any(entry.orphaned for entry in entries.values())
         assert each.still_open.others(SUB, elsewhere=False) == []
         assert ids(each.still_open.others(SUB, elsewhere=True)) == [entries[OTHER].id, entries[MAIN].id]
-        assert each.still_open.owner(entries[MAIN], SUB) is Owner.AGENT
+        assert each.still_open.owner(entries[MAIN], SUB) is EntryOwner.AGENT
     assert confirm(live, SUB).id == entries[SUB].id
     with pytest.raises(NoActiveGhapError) as refused:
         confirm(live, SUB)
@@ -104,7 +104,7 @@ def test_nobody_adopts_what_another_agent_or_a_live_session_is_at(live: Observat
         live.update(SUB, theirs.id, note="seen")
         assert live.still_open.current(SUB) is None
     assert ids(live.still_open.others(SUB, elsewhere=True)) == [bobs.id, alices.id]
-    assert live.still_open.owner(bobs, SUB) is Owner.SESSION
+    assert live.still_open.owner(bobs, SUB) is EntryOwner.SESSION
     assert confirm(live, SUB, bobs.id).id == bobs.id
     assert live.still_open.current(MAIN) is not None
 
@@ -115,7 +115,7 @@ def test_what_a_session_left_that_has_ended_is_an_orphan(live: ObservationCollec
 
     assert ids(live.still_open.others(SUB, elsewhere=False)) == [left.id]
     assert live.still_open.others(SUB, elsewhere=True) == live.still_open.others(CAROL, elsewhere=False) == []
-    assert live.still_open.owner(left, SUB) is Owner.NOBODY
+    assert live.still_open.owner(left, SUB) is EntryOwner.NOBODY
 
     adopted = live.update(SUB, left.id, note="mine now")
 

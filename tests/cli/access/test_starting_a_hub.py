@@ -106,7 +106,7 @@ def resolved_in(memory: Memory) -> set[str]:
 
 
 def hub_of(memory: Memory) -> HubClient:
-    hub = find_hub(discovery.Place(variables_of(memory)), hung_after=60.0)
+    hub = find_hub(discovery.HubPaths(variables_of(memory)), hung_after=60.0)
     assert hub
     return hub
 

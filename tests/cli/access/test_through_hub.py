@@ -49,7 +49,7 @@ def without_time(result: Result) -> tuple[int, str, str]:
 
 
 def hub_of(environment: dict[str, str], hung_after: float = 20.0) -> HubClient:
-    hub = find_hub(discovery.Place(environment), hung_after=hung_after)
+    hub = find_hub(discovery.HubPaths(environment), hung_after=hung_after)
     assert hub is not None
     return hub
 

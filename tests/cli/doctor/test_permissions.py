@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import in_line, printed, refusal
 
@@ -173,7 +173,7 @@ def test_a_hub_that_a_sandbox_hides_is_neither_missing_nor_ended(
     command: str, run_as_others_do: PlainRun, start_hub: Callable[[], int], environment: dict[str, str]
 ) -> None:
     pid = start_hub()
-    (socket,) = [path for path in Place({**os.environ, **environment}).sockets() if path.exists()]
+    (socket,) = [path for path in HubPaths({**os.environ, **environment}).sockets() if path.exists()]
     with permitted(socket, 0o000):
         said = run_as_others_do(*command.split())
     assert said.returncode == 1

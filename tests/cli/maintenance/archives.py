@@ -61,7 +61,7 @@ def run_there(
 ) -> Iterator[Callable[..., Result]]:
     """Run a command over another, empty store, with or without a hub."""
     there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
-    place = discovery.Place({**there, "XDG_RUNTIME_DIR": str(runtime)})
+    place = discovery.HubPaths({**there, "XDG_RUNTIME_DIR": str(runtime)})
     if request.param == "hub":
         variables = {**there, "PATH": "/usr/bin:/bin"}
         subprocess.run(PROGRAM, input=FOR_THE_HUB, env=variables, check=True, capture_output=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.command import Stored
+from learning_memory_server.cli.command import Offline
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.archive.contents import Contents, contents_here
 from learning_memory_server.journal.archive.reading import open_archive, store_key
@@ -162,7 +162,7 @@ def test_answers_and_preferences_come_back_if_a_person_says_that_it_is_theirs(
         ):
             read_until(terminal, b"\0 never written")
             assert process.wait() == 0
-    stored = Stored(Settings(storage_path=there))
+    stored = Offline(Settings(storage_path=there))
     assert stored.answers.all() == [answered] * is_own
     assert [bool(each.refusal) for each in stored.memory_log.all()] == [False, is_own]
 
@@ -220,7 +220,7 @@ def test_an_archive_makes_no_project_known(run: Any, storage: Path, lived: Journ
     path = backed_up(run, tmp_path / "a.tar.gz")
     there = tmp_path / "there"
     printed(run("import", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(there)))
-    own, foreign = (Stored(Settings(storage_path=each)) for each in (storage, there))
+    own, foreign = (Offline(Settings(storage_path=each)) for each in (storage, there))
     (project,) = own.projects.all()
     assert lived.path == storage / "journal"
     assert own.projects.has(project)

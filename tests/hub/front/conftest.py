@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 
 from learning_memory_server.hub.front.link import HubLink
-from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.discovery import HubPaths
 from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, hello_of, place_in
 
 
 @pytest.fixture
-def place(runtime: Path) -> Place:
+def place(runtime: Path) -> HubPaths:
     return place_in(runtime)
 
 
 @pytest.fixture
-def hub(place: Place) -> Iterator[ScriptedHub]:
+def hub(place: HubPaths) -> Iterator[ScriptedHub]:
     hub = ScriptedHub(place)
     yield hub
     hub.close()
 
 
 @pytest.fixture
-def client_of(place: Place, hub: ScriptedHub) -> Iterator[ClientOf]:
+def client_of(place: HubPaths, hub: ScriptedHub) -> Iterator[ClientOf]:
     clients = []
 
     def make(**limits: Any) -> Client:

@@ -21,9 +21,9 @@ from tests.support import MINUTES
 """Seconds before a test gives up waiting."""
 
 
-def place_in(directory: Path) -> discovery.Place:
+def place_in(directory: Path) -> discovery.HubPaths:
     """Return a place in a directory whose path is short."""
-    place = discovery.Place(
+    place = discovery.HubPaths(
         {
             "HOME": str(directory),
             "XDG_RUNTIME_DIR": str(directory),
@@ -34,7 +34,7 @@ def place_in(directory: Path) -> discovery.Place:
     return place
 
 
-def hello_of(place: discovery.Place, **changes: Any) -> dict[str, Any]:
+def hello_of(place: discovery.HubPaths, **changes: Any) -> dict[str, Any]:
     return {
         "hello": discovery.PROTOCOL_VERSION,
         "role": "session",
@@ -65,7 +65,7 @@ def ack_of(**changes: Any) -> dict[str, Any]:
 class ScriptedHub:
     """Listens at the hub's socket and speaks its protocol. To the front, every `accept` is a new hub."""
 
-    def __init__(self, place: discovery.Place) -> None:
+    def __init__(self, place: discovery.HubPaths) -> None:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(place.socket))
         self._listener.listen()

@@ -31,7 +31,7 @@ ANSWER = b'{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalCont
 class OneAnswer:
     """Listens where the hub of this environment would, and answers one hook."""
 
-    def __init__(self, place: discovery.Place, *parts: bytes, delay: float = 0.0) -> None:
+    def __init__(self, place: discovery.HubPaths, *parts: bytes, delay: float = 0.0) -> None:
         self.heard: dict[str, Any] = {}
         self._parts, self._delay, self._released = parts, delay, threading.Event()
         place.socket.parent.mkdir(mode=0o700, exist_ok=True)
@@ -60,7 +60,7 @@ Answering = Callable[..., OneAnswer]
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[discovery.Place]:
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[discovery.HubPaths]:
     for name in list(os.environ):
         if name.startswith("LEARNING_MEMORY_"):
             monkeypatch.delenv(name)
@@ -70,11 +70,11 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[discovery
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
         monkeypatch.setenv("LEARNING_MEMORY_STORAGE_PATH", str(tmp_path / "data"))
         monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path))
-        yield discovery.Place(os.environ)
+        yield discovery.HubPaths(os.environ)
 
 
 @pytest.fixture
-def answering(place: discovery.Place) -> Iterator[Answering]:
+def answering(place: discovery.HubPaths) -> Iterator[Answering]:
     hubs: list[OneAnswer] = []
 
     def start(*parts: bytes, delay: float = 0.0) -> OneAnswer:
@@ -88,7 +88,7 @@ def answering(place: discovery.Place) -> Iterator[Answering]:
 
 @pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
 def test_the_hub_hears_what_the_client_says_and_where(
-    place: discovery.Place, answering: Answering, monkeypatch: pytest.MonkeyPatch, project: str | None
+    place: discovery.HubPaths, answering: Answering, monkeypatch: pytest.MonkeyPatch, project: str | None
 ) -> None:
     if project:
         monkeypatch.setenv("LEARNING_MEMORY_PROJECT", project)
@@ -144,13 +144,13 @@ def test_the_short_way_leads_where_the_long_one_does(settings: dict[str, str]) -
     journal = os.path.realpath(locations.journal_folder(raw, settings))
     storage = os.path.realpath(locations.storage_folder(raw, settings))
 
-    place = discovery.Place(settings)
+    place = discovery.HubPaths(settings)
 
     assert (journal, storage) == (str(place.journal), str(place.storage))
     assert locations.socket_files(journal, storage, settings) == (str(place.socket), str(place.second_socket))
 
 
-def test_a_folder_that_others_can_use_is_not_trusted(place: discovery.Place, answering: Answering) -> None:
+def test_a_folder_that_others_can_use_is_not_trusted(place: discovery.HubPaths, answering: Answering) -> None:
     answering(b"{}\n")
     connection = hook._connect(str(place.socket))
     assert connection
@@ -219,7 +219,7 @@ def test_a_hub_that_is_late_is_not_waited_for(answering: Answering) -> None:
 
 @pytest.mark.slow
 def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
-    place: discovery.Place, answering: Answering
+    place: discovery.HubPaths, answering: Answering
 ) -> None:
     place.storage.mkdir(mode=0o700)
     answering(ANSWER + b"\n", delay=30)
@@ -276,7 +276,7 @@ def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Answerin
     ],
 )
 def test_the_hub_hears_whether_a_person_reads_along(
-    place: discovery.Place,
+    place: discovery.HubPaths,
     answering: Answering,
     monkeypatch: pytest.MonkeyPatch,
     variables: dict[str, str],

@@ -14,7 +14,7 @@ from learning_memory_server.errors import DeadlineExceededError, StorageUnavaila
 from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import programs
-from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.system.locking import exclusive
 from learning_memory_server.system.paths import LOCK
 from tests.hub.front.scripted import ScriptedHub, ack_of, hello_of
@@ -31,7 +31,7 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def connect(place: Place, said: list[str]) -> Iterator[Connect]:
+def connect(place: HubPaths, said: list[str]) -> Iterator[Connect]:
     """Connect in another thread, and close the connection at the end."""
     link = HubLink(place, hello_of(place), said.append, connect_seconds=MINUTES)
     begun: list[Future[socket.socket]] = []
@@ -52,7 +52,7 @@ def connect(place: Place, said: list[str]) -> Iterator[Connect]:
             future.result().close()
 
 
-def test_a_hub_that_acknowledges_the_hello_is_used(place: Place, hub: ScriptedHub, connect: Connect) -> None:
+def test_a_hub_that_acknowledges_the_hello_is_used(place: HubPaths, hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     accepted = hub.accept()
     # The settings are those of the environment at this moment.
@@ -143,7 +143,7 @@ def test_a_newer_hub_is_never_asked_to_shut_down(hub: ScriptedHub, connect: Conn
 
 
 def test_hubs_that_end_one_after_another_are_an_error_with_the_last_ones_reason(
-    place: Place, hub: ScriptedHub, connect: Connect
+    place: HubPaths, hub: ScriptedHub, connect: Connect
 ) -> None:
     place.storage.mkdir(parents=True)
     (place.storage / "hub.log").write_text("learning-memory-server hub: The index is of a later version.\n")
@@ -154,7 +154,7 @@ def test_hubs_that_end_one_after_another_are_an_error_with_the_last_ones_reason(
         connecting.result(MINUTES / 2)
 
 
-def test_the_process_that_locked_the_data_is_named_if_no_hub_answers(place: Place, hub: ScriptedHub) -> None:
+def test_the_process_that_locked_the_data_is_named_if_no_hub_answers(place: HubPaths, hub: ScriptedHub) -> None:
     # The hub's socket is there, but nobody accepts connections.
     del hub
     link = HubLink(place, hello_of(place), [].append, connect_seconds=0.1)
@@ -163,7 +163,7 @@ def test_the_process_that_locked_the_data_is_named_if_no_hub_answers(place: Plac
 
 
 @pytest.mark.slow
-def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHub) -> None:
+def test_a_hub_that_is_slow_to_start_is_waited_for(place: HubPaths, hub: ScriptedHub) -> None:
     seconds = 2.0
     link = HubLink(place, hello_of(place), [].append, connect_seconds=seconds)
     begun = time.monotonic()
@@ -192,7 +192,7 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
 
 
 @pytest.mark.slow
-def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: Place, hub: ScriptedHub) -> None:
+def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: HubPaths, hub: ScriptedHub) -> None:
     del hub
     place.storage.mkdir(parents=True)
     link = HubLink(place, hello_of(place), [].append, connect_seconds=MINUTES)
@@ -205,7 +205,7 @@ def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: Place, 
     assert time.monotonic() - begun < MINUTES / 2
 
 
-def test_a_hub_that_stays_silent_is_named(place: Place, hub: ScriptedHub) -> None:
+def test_a_hub_that_stays_silent_is_named(place: HubPaths, hub: ScriptedHub) -> None:
     # Its socket is there, but it does not answer.
     del hub
     link = HubLink(place, hello_of(place), [].append, connect_seconds=0.1)

@@ -12,7 +12,7 @@ from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUn
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_errors import RequestKind
 from learning_memory_server.index.engines.qdrant_requests import Availability
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened, serving
@@ -23,7 +23,7 @@ from tests.support import within
 SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def left(server: Availability, kind: Kind = Kind.WRITE, collection: str = "a") -> float:
+def left(server: Availability, kind: RequestKind = RequestKind.WRITE, collection: str = "a") -> float:
     """Return how long a pause will last, 0 if there is none."""
     try:
         server.require(kind, collection)
@@ -37,27 +37,29 @@ def left(server: Availability, kind: Kind = Kind.WRITE, collection: str = "a") -
 async def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
     server, refusal = Availability(), RefusedError("No.", hint="Ask for more.")
     for seconds in SECONDS:
-        server.refused(Kind.WRITE, None, refusal, None)
+        server.refused(RequestKind.WRITE, None, refusal, None)
         assert refusal.retry_seconds == seconds
         # A request that was on its way by then does not make it longer.
-        server.refused(Kind.WRITE, None, RefusedError("No."), None)
+        server.refused(RequestKind.WRITE, None, RefusedError("No."), None)
         await asyncio.sleep(seconds - 0.5)
         assert left(server)
         await asyncio.sleep(0.6)
         assert not left(server)
-    server.answered(Kind.WRITE, "a")
-    server.refused(Kind.WRITE, None, refusal, None)
+    server.answered(RequestKind.WRITE, "a")
+    server.refused(RequestKind.WRITE, None, refusal, None)
     assert left(server) == pytest.approx(1, abs=0.2)
     with pytest.raises(RefusedError, match=r"^No\.$") as caught:
-        server.require(Kind.WRITE, "b")
+        server.require(RequestKind.WRITE, "b")
     assert caught.value.hint == "Ask for more."
 
 
 @pytest.mark.parametrize("said", [None, 3.0, 60.0])
 @pytest.mark.parametrize("collection", [None, "a"])
-@pytest.mark.parametrize("kind", [Kind.READ, Kind.WRITE])
+@pytest.mark.parametrize("kind", [RequestKind.READ, RequestKind.WRITE])
 @fast_forward
-async def test_a_pause_that_is_over_is_not_reported(kind: Kind, collection: str | None, said: float | None) -> None:
+async def test_a_pause_that_is_over_is_not_reported(
+    kind: RequestKind, collection: str | None, said: float | None
+) -> None:
     server, refusal = Availability(), RefusedError("No.")
     for _ in range(3):
         server.refused(kind, collection, refusal, said)
@@ -70,11 +72,11 @@ async def test_a_pause_that_is_over_is_not_reported(kind: Kind, collection: str 
 
 async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
     server = Availability()
-    server.refused(Kind.WRITE, "a", RefusedError("No."), 60.0)
-    assert left(server, Kind.WRITE, "a") == pytest.approx(60, abs=1)
-    assert not left(server, Kind.WRITE, "b")
-    assert not left(server, Kind.READ, "a")
-    assert not left(server, Kind.CREATE, "a")
+    server.refused(RequestKind.WRITE, "a", RefusedError("No."), 60.0)
+    assert left(server, RequestKind.WRITE, "a") == pytest.approx(60, abs=1)
+    assert not left(server, RequestKind.WRITE, "b")
+    assert not left(server, RequestKind.READ, "a")
+    assert not left(server, RequestKind.CREATE, "a")
 
 
 @pytest.mark.parametrize("lost", [Wrong.CLOSES_KEPT, Wrong.RESETS_KEPT])

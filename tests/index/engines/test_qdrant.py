@@ -21,7 +21,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, SparseVector
 from learning_memory_server.index.engines.owner import Owner, open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_errors import RequestKind
 from learning_memory_server.system import timeouts
 from tests.index.engines import points
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened
@@ -256,7 +256,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
         double.heal()
         await answering(store)
         await store.upsert("notes", [point(1)])
-        store.requests.availability.answered(Kind.READ, "")
+        store.requests.availability.answered(RequestKind.READ, "")
         assert await store.count("notes") == 1
     # What the probes wrote is nothing.
     upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]

@@ -13,7 +13,7 @@ from learning_memory_server.index.document import Collection, Document, WholeDoc
 from learning_memory_server.index.engines.base import Filter, Record, VectorStore
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
-from learning_memory_server.index.ranking.hybrid import Query, Reading, SearchTimer, search_hybrid
+from learning_memory_server.index.ranking.hybrid import Query, QueryContext, SearchTimer, search_hybrid
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import search_lexical
@@ -179,7 +179,7 @@ async def test_a_point_that_is_removed_during_the_search_is_left_out(parts: Part
     removed = documents[1].point_id
     vector = await parts.embeddings.embed_query("pool")
 
-    matches = await search_hybrid(Forgetting(parts.store, removed), query("pool"), Reading(vector), lambda _: True)
+    matches = await search_hybrid(Forgetting(parts.store, removed), query("pool"), QueryContext(vector), lambda _: True)
 
     assert {match.id for match in matches} == {each.point_id for each in documents} - {removed}
 

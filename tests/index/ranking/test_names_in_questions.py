@@ -84,7 +84,7 @@ async def test_a_name_that_no_text_has_finds_as_little_as_a_word_whatever_the_st
             for text in texts[:size]:
                 await shelf.add(text)
             await shelf.ready()
-            await shelf.index.look_around()
+            await shelf.index.refresh_baselines()
             assert (await shelf.searcher.search(MemoryQuery("nonexistent topic xyz123"))).found == []
             assert (await shelf.searcher.search(MemoryQuery(texts[0]))).found
             for kind, asked in enumerate(questions()):

@@ -119,7 +119,7 @@ async def test_a_store_of_one_topic_answers_questions_about_it(tmp_path: Path) -
     async with open_parts(tmp_path, load=MeasuredModel) as parts:
         await parts.ready()
         await parts.learn(*(about("pool", number) for number in range(60)))
-        await parts.index.look_around()
+        await parts.index.refresh_baselines()
         good = await search(parts, "connection timeout in the pool")
         nothing = await search(parts, "lasagne")
     assert len(good.found) == 10
@@ -144,7 +144,7 @@ async def test_the_strength_needed_is_that_of_the_points_that_pass_the_filter(tm
     async with open_parts(tmp_path, load=MeasuredModel) as parts:
         await stocked(parts)
         await parts.learn(numbered(6, project="elsewhere"))
-        await parts.index.look_around()
+        await parts.index.refresh_baselines()
         for where, points in ((EntryQuery(), 6), (EntryQuery(project="elsewhere"), 1)):
             found = (await search(parts, "lasagne", axis=Axis.STRATEGY, where=where, min_score=0.0)).found
             basis = found[0].explanation.basis

@@ -13,7 +13,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog, Trials, counts_of
 from learning_memory_server.learning.values.log import document_of
-from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.system.recent import Recent
 from tests.learning.advice.parts import finder_over
@@ -22,7 +22,7 @@ from tests.server.hooks.test_kept_failures import FullDisk
 from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, start
 
 OLD = about("pool", 1)
-THEY = [Item(OLD.id, Kind.EXPERIENCE)]
+THEY = [Item(OLD.id, AdviceKind.EXPERIENCE)]
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ async def test_what_was_shown_twice_without_helping_is_worn_also_after_changes(p
     log, entries = AdviceLog(parts.journal.advice), [started(parts) for _ in range(3)]
     for entry in entries:
         assert log.is_worn(OLD.id) is (entry is entries[2])
-        items = (Item(OLD.id, Kind.EXPERIENCE),)
+        items = (Item(OLD.id, AdviceKind.EXPERIENCE),)
         log.add(Advice(entry.id, 1, Channel.START, items, entry.project, NOON))
         log.add(Advice(f"{entry.id}0", 1, Channel.START, items, entry.project, NOON, withheld=True))
     assert log.is_worn(OLD.id) is AdviceLog(parts.journal.advice).is_worn(OLD.id) is True
@@ -213,7 +213,7 @@ async def test_what_a_session_is_shown_is_kept_with_its_open_entry(parts: Parts)
     entry = started(parts)
     for _ in range(2):
         assert advisor(parts).may_show(ALICE, Channel.CONTEXT, THEY)
-    assert advisor(parts).may_show(ALICE, Channel.CONTEXT, [*THEY, Item("value_1", Kind.VALUE)])
+    assert advisor(parts).may_show(ALICE, Channel.CONTEXT, [*THEY, Item("value_1", AdviceKind.VALUE)])
     assert said(parts) == [(Channel.CONTEXT, [OLD.id, "value_1"], False)]
     assert {OLD.id} <= shown_to(parts, entry)
 

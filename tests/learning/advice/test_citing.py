@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of
 from tests.server.conftest import indexed, services, settings  # noqa: F401 - fixtures
@@ -31,8 +31,8 @@ async def test_whatever_exists_counts_and_only_what_was_shown_says_whether_advic
     ]
     kept = indexed.collector.get(entry).outcome
     assert kept.cited == (
-        Citation(found, Kind.EXPERIENCE, Effect.HELPED),
-        Citation(memory.id, Kind.MEMORY, Effect.MISLED),
+        Citation(found, AdviceKind.EXPERIENCE, Effect.HELPED),
+        Citation(memory.id, AdviceKind.MEMORY, Effect.MISLED),
     )
     assert whole["cited"] == [{"id": found, "effect": "helped"}, {"id": memory.id, "effect": "misled"}]
     assert indexed.advice_log.effects() == {}
@@ -45,7 +45,7 @@ async def test_an_outcome_is_kept_whatever_its_list_of_ids_looks_like(indexed: S
         many = [found, "", "x" * 101, *(f"nothing_{number}" for number in range(50))]
         reply = await agent.call("resolve_ghap", **CONFIRMED, helped=many)
 
-    assert indexed.collector.get(entry).outcome.cited == (Citation(found, Kind.EXPERIENCE, Effect.HELPED),)
+    assert indexed.collector.get(entry).outcome.cited == (Citation(found, AdviceKind.EXPERIENCE, Effect.HELPED),)
     named = reply["not_recorded"]
     assert named[0].startswith("An empty id: ")
     assert named[1].startswith("x" * 90)
@@ -59,11 +59,11 @@ async def test_what_was_withheld_and_is_found_by_a_search_is_no_advice_that_help
     async with agent_of(services) as agent:
         found = await agent.resolve_new(**FALSIFIED)
         entry = services.collector.get((await agent.call("start_ghap", **ENTRY))["id"])
-    withheld = (Item(found, Kind.EXPERIENCE),)
+    withheld = (Item(found, AdviceKind.EXPERIENCE),)
     advice = Advice(entry.id, 1, Channel.START, withheld, entry.project, entry.created_at, withheld=True)
     services.advice_log.add(advice)
 
-    assert services.citing.sort(entry, [found], []).found == [Citation(found, Kind.EXPERIENCE, Effect.HELPED)]
+    assert services.citing.sort(entry, [found], []).found == [Citation(found, AdviceKind.EXPERIENCE, Effect.HELPED)]
     services.advice_log.add(replace(advice, withheld=False))
     assert services.citing.sort(entry, [found], []).shown == {found: Effect.HELPED}
 

@@ -8,7 +8,7 @@ import pytest
 
 from learning_memory_server.learning.advice.advisor import Related
 from learning_memory_server.learning.advice.text import context as composed, related
-from learning_memory_server.model.advice import Item, Kind, Reason
+from learning_memory_server.model.advice import AdviceKind, Item, Reason
 from learning_memory_server.model.entry import Ghap, Lesson, RootCause
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from tests.support import CONFIRMED, ghap, numbered
@@ -39,7 +39,7 @@ def test_open_entries_and_lessons_come_in_this_order() -> None:
 def test_it_names_the_experiences_that_it_shows() -> None:
     entries = [learned(n, f"Lesson{n} on {LETTERS[n]}{n}") for n in range(1, 6)]
     found = composed([ghap()], entries)
-    assert found.items == tuple(Item(each.id, Kind.EXPERIENCE, reason=Reason.TERMS) for each in entries[:3])
+    assert found.items == tuple(Item(each.id, AdviceKind.EXPERIENCE, reason=Reason.TERMS) for each in entries[:3])
 
 
 def test_with_nothing_to_say_it_says_nothing() -> None:

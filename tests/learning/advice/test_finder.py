@@ -11,7 +11,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.ranking.threshold import ADVICE, ERROR, least_at_error, least_of_advice
 from learning_memory_server.learning.advice.finder import Background, Ranked, Scored, best, sunk
 from learning_memory_server.learning.values.log import Likeness, document_of
-from learning_memory_server.model.advice import Kind, Reason
+from learning_memory_server.model.advice import AdviceKind, Reason
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from tests.embedding.test_scale import Unknown
@@ -130,7 +130,7 @@ async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -
     await parts.learn(entry)
     await parts.writer.write([document_of(good)])
     both = await ranked(parts)
-    (found,) = (item for item in both.items() if item.kind is Kind.VALUE)
+    (found,) = (item for item in both.items() if item.kind is AdviceKind.VALUE)
     assert (found.id, found.reason) == (good.id, Reason.SIMILAR)
     assert found.score == pytest.approx(both.values[0].similarity, abs=0.001)
     parts.verdicts.record(ALICE, good, NOON, {entry.id: Stance.CONTRADICTS})
@@ -258,7 +258,7 @@ def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
 )
 def test_what_is_kept_says_what_it_matched_by(score: float, shared: float, reason: Reason) -> None:
     item = replace(scored(1, score), shared=shared).item(0.7)
-    assert (item.kind, item.score, item.reason) == (Kind.EXPERIENCE, score, reason)
+    assert (item.kind, item.score, item.reason) == (AdviceKind.EXPERIENCE, score, reason)
 
 
 def test_the_shared_part_of_a_score_is_what_the_terms_add() -> None:

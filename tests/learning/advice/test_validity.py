@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.anchors.freshness import blob_ids, digests
-from learning_memory_server.model.advice import Channel, Citation, Effect, Kind
+from learning_memory_server.model.advice import AdviceKind, Channel, Citation, Effect
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.learning.advice.test_advisor import advisor, mark, started
@@ -70,7 +70,7 @@ async def test_what_changed_ranks_lower_where_its_lines_are_known(
 ) -> None:
     anchors = OLD.anchors if has_lines else tuple(each._replace(lines="") for each in OLD.anchors)
     entry = replace(OLD, anchors=anchors)
-    parts.collector.hold(entry)
+    parts.collector.replace_loaded(entry)
     by, shop = advisor(parts), tmp_path / "shop"
     before = await advised(by, started(parts), shop)
     (shop / "a.py").write_bytes(b"all_of_it = 1")
@@ -104,7 +104,7 @@ async def test_what_misled_gives_way_to_the_later_one(parts: Parts, tmp_path: Pa
 
 
 async def test_what_was_found_and_misled_gives_way_too_unless_it_helped_as_often(parts: Parts) -> None:
-    said = Citation(OLD.id, Kind.EXPERIENCE, Effect.MISLED)
+    said = Citation(OLD.id, AdviceKind.EXPERIENCE, Effect.MISLED)
     later = about("types", 9)
     await parts.learn(replace(later, resolution=replace(later.outcome, cited=(said,))))
     by = advisor(parts)
@@ -123,7 +123,7 @@ async def test_whatever_comes_and_goes_what_gives_way_is_what_the_journal_says(p
     for number in range(10, 40):
         if len(there) > 1 and drawn.random() < 0.7:
             parts.collector.forget([there.pop(drawn.randrange(1, len(there)))], NOON)
-        said = Citation(drawn.choice(there), Kind.EXPERIENCE, drawn.choice([Effect.MISLED, Effect.HELPED]))
+        said = Citation(drawn.choice(there), AdviceKind.EXPERIENCE, drawn.choice([Effect.MISLED, Effect.HELPED]))
         entry = about("types", number)
         parts.collector.add_resolved([replace(entry, resolution=replace(entry.outcome, cited=(said,)))])
         there.append(entry.id)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.learning.failures.refusals import Kind, can_be_kept, kind_of
+from learning_memory_server.learning.failures.refusals import CallKind, can_be_kept, kind_of
 from learning_memory_server.learning.failures.transcripts import Refused, Waiting, refusals_in, refused_in
 from learning_memory_server.model.memory import Refusal
 from tests.learning.failures.imitations import imitations
@@ -80,7 +80,7 @@ def test_damaged_lines_are_passed_over() -> None:
     assert len(list(refused_in([broken.encode(), *lines], Waiting()))) == 1
 
 
-def kind(call: str, words: str, tool: str = "Bash") -> Kind:
+def kind(call: str, words: str, tool: str = "Bash") -> CallKind:
     return kind_of(Refusal(tool, call, words, NOON))
 
 

@@ -16,7 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import VerdictLog
-from learning_memory_server.learning.values.store import Cited, ValueStore
+from learning_memory_server.learning.values.store import CitedEntries, ValueStore
 from learning_memory_server.model.value import Support, verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
 from tests.learning.values.parts import CACHE, FULL_0, GOOD, POOL, REWORDED, open_values, value, values_over
@@ -86,12 +86,12 @@ async def test_a_value_is_stored_with_its_verdicts_or_unattested(store: ValueSto
     plain = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL)
     assert plain.standing.support == Support()
 
-    cited = Cited((POOL[0].id, POOL[1].id), (CACHE[0].id,))
+    cited = CitedEntries((POOL[0].id, POOL[1].id), (CACHE[0].id,))
     stored = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)
     assert stored.standing.supporting == cited.supported_by
     assert stored.standing.contradicting == cited.contradicted_by
 
-    more = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=Cited((POOL[1].id, POOL[2].id)))
+    more = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=CitedEntries((POOL[1].id, POOL[2].id)))
     assert (more.is_new, more.standing.support) == (False, Support(3, 1))
     assert lines(parts.journal) == 4
 
@@ -99,9 +99,9 @@ async def test_a_value_is_stored_with_its_verdicts_or_unattested(store: ValueSto
 async def test_a_value_with_an_unusable_citation_is_not_stored(store: ValueStore, parts: Parts) -> None:
     still_open = start(parts.collector)
     for cited, error, message in (
-        (Cited(("ghap_unknown",)), NotFoundError, "^supported_by: there is no entry ghap_unknown"),
-        (Cited((), (still_open.id,)), InvalidInputError, "^contradicted_by: .* is still open"),
-        (Cited((POOL[0].id,), (POOL[0].id,)), InvalidInputError, "^supported_by, contradicted_by: .* both"),
+        (CitedEntries(("ghap_unknown",)), NotFoundError, "^supported_by: there is no entry ghap_unknown"),
+        (CitedEntries((), (still_open.id,)), InvalidInputError, "^contradicted_by: .* is still open"),
+        (CitedEntries((POOL[0].id,), (POOL[0].id,)), InvalidInputError, "^supported_by, contradicted_by: .* both"),
     ):
         with pytest.raises(error, match=message):
             await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)
@@ -114,7 +114,7 @@ async def test_without_its_verdicts_a_value_is_not_stored_either(store: ValueSto
     parts.verdicts.all()
     (parts.journal.path / "verdicts.jsonl").mkdir()
     with pytest.raises(JournalUnavailableError):
-        await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=Cited((POOL[0].id,)))
+        await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=CitedEntries((POOL[0].id,)))
     (parts.journal.path / "verdicts.jsonl").rmdir()
 
     assert parts.values.all() == []

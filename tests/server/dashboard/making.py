@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
@@ -15,7 +15,7 @@ from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.dashboard.document import Dashboard
-from learning_memory_server.server.dashboard.map_layout import FrameStore, made
+from learning_memory_server.server.dashboard.map_layout import LandmarkStore, made
 from learning_memory_server.server.settings import load_settings
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.support import NOON, InProcessFitting, TickingClock, numbered
@@ -93,7 +93,7 @@ async def store(folder: Path) -> AsyncIterator[Services]:
 
 def dashboard_of(services: Services) -> Dashboard:
     """The dashboard, which makes frames in this process."""
-    return replace(services.dashboard, frames=FrameStore(services.settings.storage_path / "map", made))
+    return replace(services.dashboard, frames=LandmarkStore(services.settings.storage_path / "map", made))
 
 
 async def nothing(_services: Services) -> None:
@@ -118,8 +118,8 @@ async def fill(services: Services) -> None:
     stances = {**dict.fromkeys(ids[0:9:3], Stance.SUPPORTS), ids[12]: Stance.CONTRADICTS}
     services.verdicts.record(CALLER, better, NOON, stances)
     shown = (
-        Item(ids[0], Kind.EXPERIENCE, Effect.HELPED, 0.612, Reason.BOTH),
-        Item(better.id, Kind.VALUE, Effect.MISLED, 0.5, Reason.SIMILAR),
+        Item(ids[0], AdviceKind.EXPERIENCE, Effect.HELPED, 0.612, Reason.BOTH),
+        Item(better.id, AdviceKind.VALUE, Effect.MISLED, 0.5, Reason.SIMILAR),
     )
     at = NOON + timedelta(days=20)
     services.advice_log.add(
@@ -129,7 +129,7 @@ async def fill(services: Services) -> None:
             ids[22],
             1,
             Channel.START,
-            (Item(ids[0], Kind.EXPERIENCE),),
+            (Item(ids[0], AdviceKind.EXPERIENCE),),
             CALLER.project,
             at,
             withheld=True,
@@ -188,7 +188,7 @@ async def fill_more(services: Services) -> None:
         assert await services.persister.persist(each)
     await services.memories.add(blog, "Posts are written in Markdown.", {})
     ids = [each.id for each in (entry(4), entry(24))]
-    misled = Item(ids[0], Kind.EXPERIENCE, Effect.MISLED, 0.6, Reason.SIMILAR)
+    misled = Item(ids[0], AdviceKind.EXPERIENCE, Effect.MISLED, 0.6, Reason.SIMILAR)
     services.advice_log.add(Advice(ids[1], 1, Channel.START, (misled,), CALLER.project, NOON + timedelta(days=24)))
     for session, command in (("c" * 16, "pytest tests/test_cart.py"), ("d" * 16, "pytest")):
         name = failure_id(blog.project, "fixture '<name>' not found", session, command)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.server.claims import Belonging, Claims
-from learning_memory_server.server.places import Place
+from learning_memory_server.server.work_folder import WorkFolder
 from tests.model.test_identity import SHOP
 from tests.sharing.repositories import git
 
@@ -178,8 +178,8 @@ def test_what_git_refuses_to_look_at_is_known_by_its_path_alone(
     moved = cloned(shop, tmp_path / "copy")
     uid = os.geteuid()
     # To git and to us, the folders are of somebody else: the container's user is another one.
-    monkeypatch.setattr("learning_memory_server.server.places.git", lambda *_arguments, **_given: None)
-    monkeypatch.setattr("learning_memory_server.server.places.os.geteuid", lambda: uid + 1)
+    monkeypatch.setattr("learning_memory_server.server.work_folder.git", lambda *_arguments, **_given: None)
+    monkeypatch.setattr("learning_memory_server.server.work_folder.os.geteuid", lambda: uid + 1)
     assert world.session(shop) == first
     assert world.session(moved)[0] != first[0]
 
@@ -308,12 +308,12 @@ def test_a_file_that_names_a_repository_counts_only_if_that_names_it_back(
 def test_of_a_file_that_names_a_repository_4_kb_are_read(shop: Path) -> None:
     feature = _worktree(shop)
     named = (feature / ".git").read_text()
-    assert Place.of(feature).top == shop
+    assert WorkFolder.of(feature).top == shop
     (feature / ".git").write_text(" " * 5_000 + named)
-    assert Place.of(feature).top == feature
+    assert WorkFolder.of(feature).top == feature
     (feature / ".git").unlink()
     os.mkfifo(feature / ".git")
-    assert Place.of(feature).top == feature
+    assert WorkFolder.of(feature).top == feature
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_of_a_file_that_names_a_repository_4_kb_are_read(shop: Path) -> None:
 )
 def test_a_label_is_the_remotes_name_without_credentials_and_no_path(shop: Path, url: str, label: str | None) -> None:
     git(shop, "remote", "add", "origin", url)
-    assert Place.of(_worktree(shop)).label() == label
+    assert WorkFolder.of(_worktree(shop)).label() == label
 
 
 def test_a_project_is_named_after_its_folder(world: World, tmp_path: Path) -> None:

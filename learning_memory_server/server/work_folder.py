@@ -21,7 +21,7 @@ _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkFolder:
     """A repository, or a folder without one.
 
     Attributes:

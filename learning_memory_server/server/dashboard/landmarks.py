@@ -26,7 +26,7 @@ _FOR_NEIGHBOURS: Final = 6  # The least landmarks with neighbours; fewer are dra
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class Landmarks:
     """The landmarks of an axis."""
 
     vectors: Floats  # shape (m, d), each of length 1
@@ -67,12 +67,12 @@ class Frame:
         return float(np.median(apart.min(axis=1)))
 
 
-def new_frame(vectors: Floats, forgotten: int, origin: str, before: Frame | None) -> Frame:
+def new_frame(vectors: Floats, forgotten: int, origin: str, before: Landmarks | None) -> Landmarks:
     """Return the frame of these experiences (n, d), each of length 1. The same ones give the same frame."""
     # As they are kept in a file, so that places are the same after a restart.
     marks = _landmarks(vectors).astype(np.float16).astype(np.float32)
     start = before.places_of(marks) if before and before.origin == origin else None
-    return Frame(marks, _arranged(marks, start), len(vectors), forgotten, origin)
+    return Landmarks(marks, _arranged(marks, start), len(vectors), forgotten, origin)
 
 
 def _landmarks(vectors: Floats) -> Floats:

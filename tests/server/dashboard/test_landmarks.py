@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from learning_memory_server.server.dashboard.frame import LANDMARKS, Frame, new_frame
-from learning_memory_server.server.dashboard.map_layout import FrameStore, made, made_in_child
+from learning_memory_server.server.dashboard.landmarks import LANDMARKS, Landmarks, new_frame
+from learning_memory_server.server.dashboard.map_layout import LandmarkStore, made, made_in_child
 
 
 def vectors(count: int, themes: int = 4, seed: int = 1) -> NDArray[np.float32]:
@@ -21,7 +21,7 @@ def vectors(count: int, themes: int = 4, seed: int = 1) -> NDArray[np.float32]:
 
 
 @cache
-def frame(count: int) -> Frame:
+def frame(count: int) -> Landmarks:
     """A frame that nobody has seen before; it takes seconds to make."""
     return new_frame(vectors(count), 0, "model", None)
 
@@ -75,7 +75,7 @@ def test_an_experience_that_comes_moves_no_other() -> None:
 def test_how_a_processor_rounds_moves_nothing_between_landmarks_that_are_equally_near() -> None:
     marks = np.eye(6, dtype=np.float32)[:5]
     places = np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1]], np.float32)
-    made = Frame(marks, places, 5, 0, "model")
+    made = Landmarks(marks, places, 5, 0, "model")
     near = np.full(6, 6**-0.5, np.float32)
     others = near + np.float32(1e-6) * np.eye(6, dtype=np.float32)
     assert made.places_of(others) == pytest.approx(made.places_of(near[None]).repeat(6, axis=0), abs=1e-4)
@@ -107,8 +107,8 @@ def test_a_large_store_has_few_landmarks() -> None:
 
 async def test_a_restart_moves_nothing(tmp_path: Path) -> None:
     rows = {"full": vectors(30)}
-    first = await FrameStore(tmp_path / "map", made).current(rows, 0, {"full": "model"})
-    again = await FrameStore(tmp_path / "map", no_more).current(rows, 0, {"full": "model"})
+    first = await LandmarkStore(tmp_path / "map", made).current(rows, 0, {"full": "model"})
+    again = await LandmarkStore(tmp_path / "map", no_more).current(rows, 0, {"full": "model"})
     assert np.array_equal(first["full"].places_of(rows["full"]), again["full"].places_of(rows["full"]))
     assert (tmp_path / "map" / "full.npz").stat().st_mode & 0o777 == 0o600
 
@@ -116,9 +116,9 @@ async def test_a_restart_moves_nothing(tmp_path: Path) -> None:
 async def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     rows = {"full": vectors(30)}
     (tmp_path / "full.npz").write_bytes(b"PK nonsense")
-    found = await FrameStore(tmp_path, made).current(rows, 0, {"full": "model"})
+    found = await LandmarkStore(tmp_path, made).current(rows, 0, {"full": "model"})
     assert np.array_equal(found["full"].places, frame(30).places)
-    await FrameStore(tmp_path, no_more).current(rows, 0, {"full": "model"})
+    await LandmarkStore(tmp_path, no_more).current(rows, 0, {"full": "model"})
 
 
 @pytest.mark.slow
@@ -127,5 +127,5 @@ def test_a_child_makes_the_same_frames() -> None:
     assert np.array_equal(found["full"].places, frame(30).places)
 
 
-def no_more(_asked: object) -> dict[str, Frame]:
+def no_more(_asked: object) -> dict[str, Landmarks]:
     raise AssertionError("a frame is made though one is kept")

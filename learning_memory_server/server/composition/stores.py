@@ -22,7 +22,7 @@ from learning_memory_server.server.settings import Settings
 CURRENT: Final = "current"  # How a filter names the caller's own project
 
 
-class Kept:
+class Stores:
     """What is kept. `is_live` tells if a session runs, so that its open entry is no orphan."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Kept:
 class Projects:
     """The projects that something is kept of."""
 
-    kept: Kept
+    kept: Stores
 
     def named(self, project: str | None, caller: Caller) -> str | None:
         """Return the project that a filter names: `current` is the caller's, and any other must be known."""
