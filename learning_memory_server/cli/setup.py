@@ -44,10 +44,10 @@ commands = Commands()
 @commands.command(json_help="Print JSON. Nothing is changed without --yes.", example="cursor")
 def setup(
     client: Annotated[
-        catalog.ClientName,
+        catalog.Client,
         typer.Argument(
             metavar="CLIENT",
-            help=f"{', '.join(catalog.ClientName)}.",
+            help=f"{', '.join(catalog.CLIENTS)}.",
             parser=catalog.client_called,
             autocompletion=catalog.client_names,
         ),
@@ -82,19 +82,18 @@ def setup(
     Many clients pass few variables on to servers, so settings that are only in
     this shell would not reach them.
     """
-    chosen = catalog.CLIENTS[client]
-    if plugin and (show or not remove) and not chosen.own_command:
-        raise InvalidInputError(f"There is no plugin for {chosen.title}, only for Claude Code.")
+    if plugin and (show or not remove) and not client.own_command:
+        raise InvalidInputError(f"There is no plugin for {client.title}, only for Claude Code.")
     changed, text = False, ""
     if show:
-        text = _entry_to_add(chosen, settings, plugin=plugin)
+        text = _entry_to_add(client, settings, plugin=plugin)
         out.say(text, is_line=True)
     elif remove:
-        changed = remove_from(chosen, yes=yes)
+        changed = remove_from(client, yes=yes)
     else:
-        changed = set_up(chosen, settings, plugin=plugin, yes=yes)
+        changed = set_up(client, settings, plugin=plugin, yes=yes)
         offer_join(load_settings())
-    return Result({"client": chosen.name.value, "changed": changed, "text": text})
+    return Result({"client": client.name, "changed": changed, "text": text})
 
 
 def set_up(

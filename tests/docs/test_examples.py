@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.cli.clients.catalog import CLIENTS, SERVER, ClientName, Launch, new_entry
+from learning_memory_server.cli.clients.catalog import CLIENTS, SERVER, Launch, new_entry
 from learning_memory_server.index.document import Collection
 from learning_memory_server.server.settings import Settings, load_settings
 from learning_memory_server.sharing.files import SharedFile, parse
@@ -116,7 +116,7 @@ def test_each_check_has_an_example() -> None:
     assert CHECKS.keys() <= {(page, language) for page, language, _ in examples()}
 
 
-def entry(client: ClientName) -> dict[str, Any]:
+def entry(client: str) -> dict[str, Any]:
     """What `setup` writes into a client's file, if its program is on the path."""
     made = new_entry(CLIENTS[client], Launch(APPLICATION), {})
     return {CLIENTS[client].section: {SERVER: {name: value for name, value in made.items() if value}}}
@@ -125,15 +125,15 @@ def entry(client: ClientName) -> dict[str, Any]:
 def test_the_files_on_the_page_of_clients_are_as_setup_writes_them() -> None:
     shown = [json.loads(span) for span in CODE.findall(prose(CLIENTS_PAGE)) if span.startswith("{")]
 
-    assert shown == [entry(ClientName.OPENCODE), entry(ClientName.CURSOR)]
-    assert entry(ClientName.CLAUDE_DESKTOP) == entry(ClientName.CURSOR)
+    assert shown == [entry("opencode"), entry("cursor")]
+    assert entry("claude-desktop") == entry("cursor")
 
 
 def test_the_command_for_vs_code_adds_the_server_of_its_file() -> None:
     (given,) = re.findall(r"`code --add-mcp '([^']+)'`", prose(CLIENTS_PAGE))
     server = json.loads(given)
 
-    assert {"type": "stdio", **server} == {"name": SERVER, **entry(ClientName.VSCODE)["servers"][SERVER]}
+    assert {"type": "stdio", **server} == {"name": SERVER, **entry("vscode")["servers"][SERVER]}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

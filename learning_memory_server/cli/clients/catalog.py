@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from tempfile import gettempdir
@@ -30,33 +29,6 @@ _WINDOWS_NEEDS: Final = frozenset(
     "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE".split()
 )
 """What every client passes on Windows."""
-
-
-class ClientName(StrEnum):
-    """The clients that `setup` knows."""
-
-    CLAUDE_CODE = "claude-code"
-    CURSOR = "cursor"
-    VSCODE = "vscode"
-    CODEX = "codex"
-    GEMINI = "gemini"
-    COPILOT = "copilot"
-    OPENCODE = "opencode"
-    CLAUDE_DESKTOP = "claude-desktop"
-
-
-def client_names(incomplete: str) -> list[str]:
-    """Return the names that begin so."""
-    return [name for name in ClientName if name.startswith(incomplete)]
-
-
-def client_called(text: str) -> ClientName:
-    """Return the client of a name that a person wrote."""
-    try:
-        return ClientName(text)
-    except ValueError:
-        known = f"there is no client {text!r}; there are {', '.join(ClientName)}."
-        raise typer.BadParameter(f"{known}{did_you_mean(text, ClientName)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +91,7 @@ class Client:
         hooks: Its file of hooks, next to that of servers, which is ours as a whole; none if empty.
     """
 
-    name: ClientName
+    name: str
     title: str
     locate: Callable[[Machine], Path]
     section: str = "mcpServers"
@@ -151,11 +123,11 @@ def _opencode_file(machine: Machine) -> Path:
     return with_comments if with_comments.exists() else folder / "opencode.json"
 
 
-CLIENTS: Final[Mapping[ClientName, Client]] = {
+CLIENTS: Final[Mapping[str, Client]] = {
     client.name: client
     for client in (
         Client(
-            ClientName.CLAUDE_CODE,
+            "claude-code",
             "Claude Code",
             lambda machine: (machine.folder("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json",
             program="claude",
@@ -163,14 +135,14 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             own_command=True,
         ),
         Client(
-            ClientName.CURSOR,
+            "cursor",
             "Cursor",
             lambda machine: machine.home / ".cursor" / "mcp.json",
             afterwards="Restart Cursor.",
             passes=_SDK_PASSES,
         ),
         Client(
-            ClientName.VSCODE,
+            "vscode",
             "VS Code",
             lambda machine: application_data(machine) / "Code" / "User" / "mcp.json",
             section="servers",
@@ -179,7 +151,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             fixed={"type": "stdio"},
         ),
         Client(
-            ClientName.CODEX,
+            "codex",
             "Codex",
             lambda machine: (machine.folder("CODEX_HOME") or machine.home / ".codex") / "config.toml",
             section="mcp_servers",
@@ -187,20 +159,20 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             passes=_CODEX_PASSES,
         ),
         Client(
-            ClientName.GEMINI,
+            "gemini",
             "Gemini CLI",
             lambda machine: (machine.folder("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json",
             afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
         ),
         Client(
-            ClientName.COPILOT,
+            "copilot",
             "Copilot CLI",
             lambda machine: (machine.folder("COPILOT_HOME") or machine.home / ".copilot") / "mcp-config.json",
             fixed={"type": "local", "tools": ["*"]},
             hooks="hooks/learning-memory.json",
         ),
         Client(
-            ClientName.OPENCODE,
+            "opencode",
             "opencode",
             _opencode_file,
             section="mcp",
@@ -209,7 +181,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             hooks="plugins/learning-memory.js",
         ),
         Client(
-            ClientName.CLAUDE_DESKTOP,
+            "claude-desktop",
             "Claude Desktop",
             lambda machine: application_data(machine) / "Claude" / "claude_desktop_config.json",
             afterwards="Quit Claude Desktop and start it again; closing its window is not enough.",
@@ -218,6 +190,20 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
     )
 }
 """The clients, by name."""
+
+
+def client_names(incomplete: str) -> list[str]:
+    """Return the names that begin so."""
+    return [name for name in CLIENTS if name.startswith(incomplete)]
+
+
+def client_called(text: str) -> Client:
+    """Return the client of a name that a person wrote."""
+    if text not in CLIENTS:
+        known = f"there is no client {text!r}; there are {', '.join(CLIENTS)}."
+        raise typer.BadParameter(f"{known}{did_you_mean(text, CLIENTS)}")
+    return CLIENTS[text]
+
 
 _UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")  # Folders in which `uvx` and `uv run --with` build
 _FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")  # Variables that decide where settings and data are on Linux

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, client_called, client_names, this_machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, client_called, client_names, this_machine
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, Repair, about, all_sound, green, red, storage, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
@@ -45,10 +45,10 @@ def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")] = False,
     client: Annotated[
-        ClientName | None,
+        Client | None,
         typer.Option(
             "--client",
-            help=f"Check this client, and nothing else. One of {', '.join(ClientName)}.",
+            help=f"Check this client, and nothing else. One of {', '.join(CLIENTS)}.",
             parser=client_called,
             autocompletion=client_names,
         ),
@@ -88,7 +88,7 @@ def doctor(
     return Result(document, not problems)
 
 
-def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
+def _look(client: Client | None, *, quick: bool) -> list[Finding]:
     checks = _checks(client, quick=quick)
     findings: list[Finding] = []
     while True:
@@ -111,12 +111,12 @@ def _repaired(finding: Finding, repair: Repair) -> Finding:
     return done
 
 
-def _checks(client: ClientName | None, *, quick: bool) -> Iterator[Finding]:
+def _checks(client: Client | None, *, quick: bool) -> Iterator[Finding]:
     """Run the checks of one client, or all of them."""
     machine = this_machine()
     if client:
         yield from about("project", check_files(os.environ))
-        yield from about("client", check_client(CLIENTS[client], machine, quick=quick))
+        yield from about("client", check_client(client, machine, quick=quick))
         return
     yield from about("python", check_python())
     yield from about("settings", map(yellow, setting_notices()))

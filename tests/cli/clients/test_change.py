@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from learning_memory_server.cli.clients import toml_text
-from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, Machine
 from learning_memory_server.cli.clients.change import addition, find_entry, removal, settings_addition, snippet
 from learning_memory_server.errors import ClientSetupError
 
 ENTRY = {"command": "/opt/bin/server", "args": [], "env": {"X": "1"}}
-CURSOR, CODEX, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.CODEX], CLIENTS[ClientName.VSCODE]
+CURSOR, CODEX, VSCODE = CLIENTS["cursor"], CLIENTS["codex"], CLIENTS["vscode"]
 EDITED = [client for client in CLIENTS.values() if not client.own_command]
 
 every_client = pytest.mark.parametrize("client", EDITED, ids=lambda client: str(client.name))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from learning_memory_server.cli.clients.catalog import (
     CLIENTS,
-    ClientName,
     Launch,
     Machine,
     Variables,
@@ -15,7 +14,7 @@ from learning_memory_server.cli.clients.catalog import (
 )
 from learning_memory_server.server.settings import load_settings
 
-CURSOR, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.VSCODE]
+CURSOR, VSCODE = CLIENTS["cursor"], CLIENTS["vscode"]
 
 
 def script_in(folder: Path) -> Path:
@@ -24,7 +23,7 @@ def script_in(folder: Path) -> Path:
     return folder / "python"
 
 
-def variables(machine: Machine, *, client: ClientName = ClientName.CURSOR, **more: str) -> Variables:
+def variables(machine: Machine, *, client: str = "cursor", **more: str) -> Variables:
     machine = replace(machine, environment={**machine.environment, **more})
     return find_variables(CLIENTS[client], machine, load_settings(machine.environment))
 
@@ -115,7 +114,7 @@ def test_folders_that_a_client_does_not_pass_on_are_written(machine: Machine) ->
     more = {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "relative"}
     moved = replace(machine, environment={**machine.environment, **more})
     assert variables(moved).written == {"XDG_DATA_HOME": "/data"}
-    assert variables(moved, client=ClientName.VSCODE).written == {}
+    assert variables(moved, client="vscode").written == {}
     assert variables(replace(moved, platform="darwin")).written == {}
 
 
