@@ -25,7 +25,6 @@ from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
@@ -140,10 +139,10 @@ def chosen_project(name: _Name, stored: "Offline") -> _Name:
         return alike[0]
     here = current_project(stored.settings)
     if project not in {"current", here}:
-        names = ", ".join(map(one_line, (alike or known)[: out.SHOWN])) or "none"
+        names = ", ".join(map(out.one_line, (alike or known)[: out.SHOWN])) or "none"
         if alike:
-            raise InvalidInputError(f"--project: {one_line(project)} may be {names}.")
-        raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
+            raise InvalidInputError(f"--project: {out.one_line(project)} may be {names}.")
+        raise InvalidInputError(f"--project: nothing is stored of {out.one_line(project)}.", hint=f"Projects: {names}.")
     return here
 
 

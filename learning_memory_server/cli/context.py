@@ -9,7 +9,6 @@ from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.text import UNCONFIRMED, context as context_of, helped_most
 from learning_memory_server.model.caller import folder_of, place_in
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.hooks import event
@@ -43,7 +42,7 @@ def why(project: command.ProjectOption = None) -> command.Result:
         out.say(each["text"])
     if not said:
         since = "since its hub began" if hub else "that is known, because no hub runs"
-        out.say(f"Hooks gave no advice in {one_line(short_name(named))} {since}.")
+        out.say(f"Hooks gave no advice in {out.one_line(short_name(named))} {since}.")
     return command.Result({"project": named, "said": said})
 
 
@@ -74,6 +73,6 @@ def context() -> command.Result:
         out.stdout().file.write(text)
         out.stdout().file.flush()
     if not text:
-        nothing = f"A new session of {one_line(short_name(caller.project))} gets no context"
+        nothing = f"A new session of {out.one_line(short_name(caller.project))} gets no context"
         out.remark(f"{nothing}: no entry is open, and no lesson is about its branch or files. {next_step(stored)}")
     return command.Result({"project": caller.project, "text": text})

@@ -12,7 +12,6 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files, timeouts
 
@@ -50,9 +49,9 @@ async def dashboard(
     try:
         files.replace(path, content)
     except OSError as error:
-        raise InvalidInputError(f"{one_line(str(path))} cannot be written: {error.strerror}.") from error
+        raise InvalidInputError(f"{out.one_line(str(path))} cannot be written: {error.strerror}.") from error
     size = out.readable_size(len(content))
-    out.say(f"Written to {one_line(str(path))} ({size}), for you alone.", is_line=True)
+    out.say(f"Written to {out.one_line(str(path))} ({size}), for you alone.", is_line=True)
     if not no_open and out.is_for_people():
         webbrowser.open(path.absolute().as_uri())
     return command.Result({"path": str(path), "bytes": len(content)})
@@ -60,7 +59,7 @@ async def dashboard(
 
 def _require_replaceable(path: Path) -> None:
     """Refuse to replace something other than a file, which would be gone afterwards, and to make a folder."""
-    shown = one_line(str(path))
+    shown = out.one_line(str(path))
     if not path.absolute().parent.is_dir():
         raise InvalidInputError(f"{shown} cannot be written: its folder does not exist.", hint="Create it first.")
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):

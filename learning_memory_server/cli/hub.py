@@ -19,14 +19,12 @@ from learning_memory_server.cli.access import find_hub, stop_running_hub
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import calibration_views, entry_views, fields
 from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
-from learning_memory_server.system.paths import APPLICATION
 
 _FOLLOW_SECONDS: Final = 0.25
 _SHOWN: Final = (
@@ -204,12 +202,18 @@ def _status_facts(
             if entries["resolved"]
         ),
         ("open", out.counted(entries["open"], "entry")),
-        *(("", f"{out.date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}") for entry in still_open),
+        *(
+            ("", f"{out.date_and_time(entry.created_at)}  {entry.id}  {out.one_line(entry.goal)}")
+            for entry in still_open
+        ),
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
         ("told", calibration_views.told_in_words(document["told"])),
-        ("waiting", f"{document['waiting']:,} for your yes: `{APPLICATION} review`" if document["waiting"] else None),
+        (
+            "waiting",
+            f"{document['waiting']:,} for your yes: `learning-memory-server review`" if document["waiting"] else None,
+        ),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
 
@@ -255,6 +259,6 @@ def _product(server: Mapping[str, Any] | None) -> str | None:
 
 def _counts(counts: Mapping[str, int]) -> Text:
     parts = [
-        Text.assemble((one_line(name), out.COLOURS.get(name, "")), f" {count:,}") for name, count in counts.items()
+        Text.assemble((out.one_line(name), out.COLOURS.get(name, "")), f" {count:,}") for name, count in counts.items()
     ]
     return Text(", ").join(parts)

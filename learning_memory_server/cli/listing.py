@@ -13,7 +13,6 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Status, ValueOrder
@@ -22,7 +21,6 @@ from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.failure_views import repeated_error
-from learning_memory_server.system.paths import APPLICATION
 
 View = Mapping[str, Any]
 Facts = list[str | Text]
@@ -73,7 +71,7 @@ def next_step(stored: command.Offline) -> str:
         has_begun = False  # A client's file is damaged, which `start` and `doctor` say
     if has_begun:
         return "Agents fill this memory as they work."
-    return f"To begin, run `{APPLICATION} start` in a project's folder."
+    return "To begin, run `learning-memory-server start` in a project's folder."
 
 
 def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, dict[str, str]]:
@@ -98,7 +96,7 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     found.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
     shown = error_views(found[:limit], stored.settings)
     where = "" if wanted is None else " in this project"
-    nothing = f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
+    nothing = f"No failures{where} yet. `learning-memory-server learn-from` finds those of Claude Code's past sessions."
     return listed(shown, len(found), "error", nothing, error_with_id)
 
 
@@ -131,7 +129,7 @@ def entry_facts(entry: View) -> Facts:
         "" if tier == outcome else out.coloured(tier),
         entry["domain"],
         short_name(entry["project"]),
-        one_line(entry.get("freshness", "")),
+        entry.get("freshness", ""),
         f"superseded by {entry['superseded_by']}" if "superseded_by" in entry else "",
     ]
 

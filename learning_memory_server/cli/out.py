@@ -21,14 +21,11 @@ from rich.table import Table
 from rich.text import Text
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.model.lines import (
-    counted as counted,  # noqa: PLC0414 - commands say it as `out.counted`
-    one_line,
-    shortened as first_of,
-    without_controls,
-)
+from learning_memory_server.model import lines
 from learning_memory_server.system.invisible import shown
 
+counted = lines.counted  # Commands say them as `out.counted` and `out.one_line`
+one_line = lines.one_line
 Report = Callable[..., None]  # Receives what is being done, how much of it is done, and the total
 Cell = str | Text | int
 
@@ -210,7 +207,7 @@ def records(records: Iterable[Record]) -> None:
         for lead, each in zip((_GAP, arrow.lstrip()), said, strict=True):
             rest = f" (the rest: show {next(ids, 'ID')})" if len(each) > _RECORD_MAX else ""
             if each:
-                hanging(Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))
+                hanging(Text(lead), Text(f"{lines.shortened(each, _RECORD_MAX)}{rest}"))
 
 
 def _show_stacked(
@@ -326,7 +323,7 @@ def shortened(text: str, columns: int) -> str:
 
 def text_lines(text: str) -> str:
     """Return a text without control characters except line feeds, and with names of hiding characters."""
-    return "\n".join(without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
+    return "\n".join(lines.without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
 
 
 def date_and_time(moment: datetime | str) -> str:
@@ -354,7 +351,9 @@ class _Console(Console):
         for each in super().render(renderable, options):
             is_plain = each.control or each.text.isprintable()
             yield (
-                each if is_plain else each._replace(text="\n".join(map(without_controls, shown(each.text).split("\n"))))
+                each
+                if is_plain
+                else each._replace(text="\n".join(map(lines.without_controls, shown(each.text).split("\n"))))
             )
 
 

@@ -11,10 +11,9 @@ from learning_memory_server.cli import out
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.past import Loss
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
-from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.lines import shortened
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.views import fields
-from learning_memory_server.system.paths import APPLICATION
 
 LOSSES: Final = 6
 _LOSS: Final = ("failed", "sessions", "command", "line", "fix", "fixed")
@@ -46,16 +45,16 @@ class Account(NamedTuple):
         ran = f"In {out.counted(self.sessions, 'session')} your agents ran {out.counted(self.commands, 'command')}"
         out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
         for each in self.losses:
-            out.hanging(Text(f"{each.failed:>5,}  ", "red"), Text(one_line(each.sentence)))
+            out.hanging(Text(f"{each.failed:>5,}  ", "red"), Text(out.one_line(each.sentence)))
         if not self.losses:
             out.say("No command failed in the same way in two sessions, but for work in progress.")
         if any(each.is_instead for each in self.losses):
             out.say(fixes, "dim")
         for words in self.refusals[:_LATEST]:
-            out.hanging(Text("   no  ", "red"), Text(shortened(one_line(words), 2 * _TEXT_MAX)))
+            out.hanging(Text("   no  ", "red"), Text(shortened(out.one_line(words), 2 * _TEXT_MAX)))
         if self.refusals:
             refusals = out.counted(len(self.refusals), "call")
-            out.say(f"You refused {refusals} with words. To let agents know them: {APPLICATION} review", "dim")
+            out.say(f"You refused {refusals} with words. To let agents know them: learning-memory-server review", "dim")
         for asked in self.asked:
             out.hanging(
                 Text(f"{out.date(asked.at)}  ", "dim"),
@@ -77,7 +76,9 @@ async def asked_in(files: Sequence[Path], project: str, gate: RedactionGate) -> 
     for task in filter(None, map(transcripts.task_in, files)):
         texts = [whole_words(text, _EXAMINED) for text in (task.prompt, task.ending)]
         texts = (await gate.pass_data({"text": texts})).data["text"]
-        prompt, ending = (shortened(one_line(tidied(text, project, task.folder or None)), _TEXT_MAX) for text in texts)
+        prompt, ending = (
+            shortened(out.one_line(tidied(text, project, task.folder or None)), _TEXT_MAX) for text in texts
+        )
         found.append(Asked(task.at, prompt, ending))
         if len(found) == _LATEST:
             break

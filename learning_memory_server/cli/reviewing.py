@@ -15,7 +15,6 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.learning.failures.cures import ascii_of
 from learning_memory_server.learning.review import Waiting, WaitingKind
 from learning_memory_server.model.answer import Said
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.views import fields
@@ -160,7 +159,9 @@ class _Asking:
 
     def _change_rule(self, item: Waiting, said: Said) -> None:
         text = (
-            f"Instead of `{item.about}`, run `{item.text}`." if item.kind is WaitingKind.CURE else one_line(item.text)
+            f"Instead of `{item.about}`, run `{item.text}`."
+            if item.kind is WaitingKind.CURE
+            else out.one_line(item.text)
         )
         rule = Rule(item.id, text, f"approved {utc_now():%Y-%m-%d}")
         is_wanted = said is Said.RULE

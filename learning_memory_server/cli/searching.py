@@ -25,7 +25,6 @@ from learning_memory_server.index.queries import (
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import OTHERS
 from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
@@ -266,7 +265,7 @@ def _explained(parts: listing.View, mode: str) -> str:
     if "axis" in parts:
         facts.append(f"nearest axis {parts['axis']}")
     if "terms" in parts:
-        facts.append(f"terms {', '.join(map(one_line, parts['terms']))}")
+        facts.append(f"terms {', '.join(map(out.one_line, parts['terms']))}")
     return "; ".join(facts)
 
 

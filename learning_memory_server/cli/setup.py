@@ -25,7 +25,7 @@ from learning_memory_server.cli.command import Commands, Result, YesOption
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
-from learning_memory_server.system.paths import APPLICATION, config_file
+from learning_memory_server.system.paths import config_file
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -118,9 +118,9 @@ def set_up(
         return False
     what, starts = ("the plugin", "its server starts") if is_plugin else ("this server", "it starts")
     out.say(f"{client.title} has {what} now. {client.afterwards.format(client.title)}")
-    out.say(f"To see whether {starts}, run: {APPLICATION} doctor --client {client.name}")
+    out.say(f"To see whether {starts}, run: learning-memory-server doctor --client {client.name}")
     if client.own_command and not is_plugin:
-        out.say(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
+        out.say(f"With hooks and skills, it is a plugin: learning-memory-server setup {client.name} --plugin")
     return True
 
 

@@ -24,7 +24,6 @@ from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import WEIGHTS
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Tier
 from learning_memory_server.redaction.base import Redactor
@@ -80,9 +79,9 @@ def share(
         refused = [f"{reason}: {words}" if words else reason for reason, words in objections(file, redactor)]
         if not refused and (doubts := [*doubts, *doubtful(file, names)]):
             question = f"{what} has {', '.join(doubts)}. Share it anyway?"
-            refused = [] if out.agrees(one_line(question)) else [f"a person has to agree to {', '.join(doubts)}"]
+            refused = [] if out.agrees(out.one_line(question)) else [f"a person has to agree to {', '.join(doubts)}"]
         for reason in refused:
-            out.notice(f"{what} is not shared: {one_line(reason)}.")
+            out.notice(f"{what} is not shared: {out.one_line(reason)}.")
         if refused:
             continue
         out.say(f"{files.FOLDER}/{file.name}", "bold")
@@ -116,12 +115,12 @@ async def join() -> None:
         found = await connection.run("join", folder=str(top), project=project)
         out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")
         for name, reason in found["left_out"].items():
-            out.notice(f"{one_line(name) or top}: left out, because {reason}.")
+            out.notice(f"{out.one_line(name) or top}: left out, because {reason}.")
         items = [
             each for each in Offline(settings).review.waiting(project, utc_now()) if each.kind is WaitingKind.SHARED
         ]
         for each in items:
-            out.hanging(Text(f"{each.fared}: "), Text(one_line(each.text)))
+            out.hanging(Text(f"{each.fared}: "), Text(out.one_line(each.text)))
         if items and out.agrees(f"May agents get {'it' if len(items) == 1 else f'all {len(items)}'} as advice?"):
             ids = [each.id for each in items]
             await connection.run("answer", ids=ids, said=Said.YES, project=project, folder=str(top), anyway=False)
@@ -163,7 +162,7 @@ def lessons_check(
     for lesson in state_of(shared).values():
         problems += [(copy, f"it is a copy of {lesson.names[0]}") for copy in lesson.names[1:]]
     for name, reason in problems:
-        out.say(one_line(f"{files.FOLDER}/{name}: {reason}"), is_line=True)
+        out.say(out.one_line(f"{files.FOLDER}/{name}: {reason}"), is_line=True)
     out.say(f"{out.counted(len(shared), 'shared file')}, {out.counted(len(problems), 'problem')}.")
     if problems:
         raise typer.Exit(1)
@@ -306,7 +305,7 @@ def _earned(project: str, standings: list[Standing], stored: Offline) -> Iterato
     where = told_name(project) or "this project"
     own = [each for each in standings if each.value.project == project and each.is_in_force and not each.value.imported]
     for each in sorted(own, key=lambda each: -each.support.interval[0]):
-        text = one_line(each.value.text)
+        text = out.one_line(each.value.text)
         if len(text) <= RULE_MAX and not each.contradicting:
             since = f"a value of {where}, {each.value.created_at:%Y-%m-%d}"
             yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
@@ -322,7 +321,7 @@ def _earned(project: str, standings: list[Standing], stored: Offline) -> Iterato
             continue
         if entry is None or entry.imported or entry.project != project:
             continue
-        text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
+        text = out.one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
         if 0 < len(text) <= RULE_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
             paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
             since = f"a lesson of {where}, {entry.outcome.resolved_at:%Y-%m-%d}"

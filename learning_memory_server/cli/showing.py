@@ -15,12 +15,10 @@ from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import LISTING_MAX
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
-from learning_memory_server.system.paths import APPLICATION
 
 Fact = tuple[str, str | Text | None]
 
@@ -63,7 +61,7 @@ async def show(
     if isinstance(found, Ghap) and found.resolution:
         is_never = stored.answers.is_never(found.id)
         how = "No agent is told of it, as you said; to answer anew:" if is_never else "If it is wrong or outdated:"
-        undo = f"  {APPLICATION} review {found.id}{'' if is_never else ' --never'}"
+        undo = f"  learning-memory-server review {found.id}{'' if is_never else ' --never'}"
         out.say(f"\n{how}")
         out.say(undo, "green", is_line=True)
     return command.Result({"kind": kind, kind: view})
@@ -99,7 +97,7 @@ def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | Clus
             for kind, _, text in [known[each]]
         ]
         rest = [f"  ... and {len(found) - out.SHOWN:,} more"] if len(found) > out.SHOWN else []
-        lines = "\n".join([f"{len(found):,} ids begin with {one_line(name)!r}:", *shown, *rest])
+        lines = "\n".join([f"{len(found):,} ids begin with {out.one_line(name)!r}:", *shown, *rest])
         raise InvalidInputError(lines, hint="Give more of the id.")
     _, thing, _ = known[found[0]]
     return stored.standings([thing])[0] if isinstance(thing, Value) else thing
@@ -108,12 +106,12 @@ def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | Clus
 def _nothing(name: str, kinds: Sequence[str], stored: command.Offline) -> NotFoundError:
     forgotten = (stored.collector.forgotten_ids(), stored.value_log.forgotten_ids(), stored.memory_log.forgotten_ids())
     if any(name in ids for ids in forgotten):
-        return NotFoundError(f"{one_line(name)} was forgotten.")
+        return NotFoundError(f"{out.one_line(name)} was forgotten.")
     places = ", ".join(
         out.counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error")
     )
     return NotFoundError(
-        f"No id begins with {one_line(name)!r}. Looked among {places} in {stored.journal.path}.",
+        f"No id begins with {out.one_line(name)!r}. Looked among {places} in {stored.journal.path}.",
         hint="`list`, `search`, `values`, `memories` and `failures` show ids; a cluster's is like full_0, from `clusters`.",
     )
 
@@ -124,7 +122,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
         ("outcome", out.coloured(entry.get("outcome_status", "open"))),
         ("tier", out.coloured(entry.get("confidence_tier", ""))),
     ]
-    facts += [(name, one_line(entry[name])) for name in ("domain", "strategy", "project")]
+    facts += [(name, out.one_line(entry[name])) for name in ("domain", "strategy", "project")]
     facts += [(name, _moment(entry[f"{name}_at"])) for name in ("created", "resolved") if f"{name}_at" in entry]
     confidences = ("first_confidence", "confidence")
     facts += [(name.replace("_", " "), f"{entry[name]:g}") for name in confidences if name in entry]
@@ -139,10 +137,10 @@ def _show_entry(entry: dict[str, Any]) -> None:
     }
     facts += story.items()
     facts += [("note", note) for note in entry.get("notes", ())]
-    facts += [("run", one_line(run)) for run in entry.get("runs", ())]
-    facts += [("met", one_line(error)) for error in entry.get("errors", ())]
-    facts += [("file", one_line(file)) for file in entry.get("files", ())]
-    facts += [("freshness", one_line(entry.get("freshness", "")))]
+    facts += [("run", out.one_line(run)) for run in entry.get("runs", ())]
+    facts += [("met", out.one_line(error)) for error in entry.get("errors", ())]
+    facts += [("file", out.one_line(file)) for file in entry.get("files", ())]
+    facts += [("freshness", out.one_line(entry.get("freshness", "")))]
     facts += [("superseded", out.identity(entry.get("superseded_by", "")))]
     for earlier in entry.get("history", ()):
         facts.append(("until", _moment(earlier["at"])))
@@ -157,7 +155,7 @@ def _show_value(value: dict[str, Any]) -> None:
         ("text", value["text"]),
         ("status", status_of(value)),
         ("cluster", f"{value['cluster_id']}, of {value['cluster_size']} experiences when it was accepted"),
-        ("project", one_line(value["project"])),
+        ("project", out.one_line(value["project"])),
         ("created", _moment(value["created_at"])),
         ("distance", f"{evidence['centroid_distance']} to the centroid; at most {evidence['threshold']}"),
         ("support", "{:.2f} to {:.2f} (95 % interval)".format(*support["interval"])),
@@ -175,15 +173,17 @@ def _show_memory(memory: dict[str, Any]) -> None:
     tags = metadata.pop("tags", None)
     facts: list[Fact] = [
         ("memory", out.identity(memory["id"])),
-        *((name, one_line(str(metadata.pop(name)))) for name in ("title", "source") if name in metadata),
-        *([("tags", one_line(", ".join(map(str, tags))))] if isinstance(tags, list) and tags else []),
-        ("project", one_line(memory["project"])),
+        *((name, out.one_line(str(metadata.pop(name)))) for name in ("title", "source") if name in metadata),
+        *([("tags", out.one_line(", ".join(map(str, tags))))] if isinstance(tags, list) and tags else []),
+        ("project", out.one_line(memory["project"])),
         ("date", _moment(memory["date"])),
         ("added", _moment(memory["created_at"])),
         ("characters", f"{memory['characters']:,}"),
     ]
     metadata.pop("timestamp", None)
-    facts += [(one_line(name), one_line(json.dumps(value, ensure_ascii=False))) for name, value in metadata.items()]
+    facts += [
+        (out.one_line(name), out.one_line(json.dumps(value, ensure_ascii=False))) for name, value in metadata.items()
+    ]
     out.facts(facts)
     out.say()
     out.say(out.text_lines(memory["text"]))
@@ -192,17 +192,17 @@ def _show_memory(memory: dict[str, Any]) -> None:
 def _show_error(error: dict[str, Any]) -> None:
     facts: list[Fact] = [
         ("error", out.identity(error["id"])),
-        ("signature", one_line(error["signature"])),
-        ("project", one_line(error["project"])),
+        ("signature", out.one_line(error["signature"])),
+        ("project", out.one_line(error["project"])),
         ("times", f"{error['times']:,}"),
-        ("shown next", one_line(error.get("remedy", "nothing"))),
-        *([("so far", one_line(error["followed"]))] if "followed" in error else []),
+        ("shown next", out.one_line(error.get("remedy", "nothing"))),
+        *([("so far", out.one_line(error["followed"]))] if "followed" in error else []),
     ]
     for failure in error["failures"]:
         facts += [
             ("failed", _moment(failure["at"])),
-            ("  command", one_line(failure["command"])),
-            ("  worked", one_line(failure.get("worked", "nothing"))),
+            ("  command", out.one_line(failure["command"])),
+            ("  worked", out.one_line(failure.get("worked", "nothing"))),
         ]
     out.facts(facts)
 
@@ -212,7 +212,7 @@ def _moment(text: str) -> str:
 
 
 def _ids(ids: list[str]) -> str:
-    return ", ".join(map(one_line, ids)) or "none"
+    return ", ".join(map(out.one_line, ids)) or "none"
 
 
 @commands.command(example="root_cause")
@@ -266,7 +266,7 @@ def _show_members(cluster: dict[str, Any]) -> None:
     ]
     if "label" in cluster:
         facts += [
-            ("label", one_line(cluster["label"])),
+            ("label", out.one_line(cluster["label"])),
             ("outcomes", _counts(cluster["outcomes"])),
             ("seen", f"{cluster['first_seen']} to {cluster['last_seen']}"),
         ]
@@ -302,4 +302,4 @@ def _show_clusters(found: dict[str, Any]) -> None:
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{one_line(name)} {count}" for name, count in counts.items())
+    return ", ".join(f"{out.one_line(name)} {count}" for name, count in counts.items())

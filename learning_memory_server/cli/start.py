@@ -29,7 +29,6 @@ from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.transcripts import projects_folder
 from learning_memory_server.learning.preferences import FOUND
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
@@ -37,7 +36,7 @@ from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.locations import is_attended
 from learning_memory_server.system.locking import hold
-from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
+from learning_memory_server.system.paths import LOCK, config_file
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """What is in the storage folder and can be made again."""
@@ -139,13 +138,13 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects:
-        lesson.account.show(f"What worked in place of a command is offered below, or by: {APPLICATION} review")
+        lesson.account.show("What worked in place of a command is offered below, or by: learning-memory-server review")
         return
     out.say(
-        f"Claude Code has kept no session of {one_line(short_name(project))} in {one_line(str(lesson.place))} yet, so "
+        f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "
         "there is nothing to report. Once it has the plugin, hooks learn while agents work. After the first day, this "
         "shows which commands failed, and what fixed them. Until then, an example shows what agents keep: "
-        f"{APPLICATION} demo"
+        "learning-memory-server demo"
     )
 
 
@@ -159,18 +158,18 @@ def _show_next(settings: Settings, clients: dict[str, str], *, is_kept: bool) ->
             "also get advice at the start, and when a command fails with a known error."
         )
     else:
-        out.say(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
-    out.say(f"The context of a new session here: {APPLICATION} context")
-    out.say(f"How often agents got advice, and if it helped: {APPLICATION} status")
-    out.say(f"To undo everything: {APPLICATION} uninstall")
+        out.say("No client has the memory yet. To add it: learning-memory-server setup CLIENT")
+    out.say("The context of a new session here: learning-memory-server context")
+    out.say("How often agents got advice, and if it helped: learning-memory-server status")
+    out.say("To undo everything: learning-memory-server uninstall")
 
 
 def _show_step(number: int, title: str) -> None:
-    out.say(f"\nStep {number} of 3: {one_line(title)}", "bold cyan")
+    out.say(f"\nStep {number} of 3: {out.one_line(title)}", "bold cyan")
 
 
 def _show_undo(command: str) -> None:
-    out.say(f"Undo: {APPLICATION} {command}", "dim", is_line=True)
+    out.say(f"Undo: learning-memory-server {command}", "dim", is_line=True)
 
 
 @commands.command(json_help="Print JSON. Nothing is changed without --yes.", example="--data")
@@ -208,13 +207,13 @@ def uninstall(
         if data:
             _remove_data(settings, export or Path.home(), document, yes=yes)
     if settings.qdrant_url:
-        out.notice(f"Points on the server stay until: {APPLICATION} migrate --leave {settings.qdrant_url}")
+        out.notice(f"Points on the server stay until: learning-memory-server migrate --leave {settings.qdrant_url}")
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
     with suppress(OSError):
         config_file().parent.rmdir()  # Empty, unless a person has settings there
     if config_file().exists():
         out.say(f"Your settings stay in {_shown(config_file())}.")
-    out.say(f"The program itself goes with: pipx uninstall {APPLICATION}")
+    out.say("The program itself goes with: pipx uninstall learning-memory-server")
     return Result({**document, "data_left": journal.size() > 0}, "failed" not in clients.values())
 
 
@@ -228,7 +227,7 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
     # It is read back before it gets its name.
     if is_wanted and (made := backed_up(settings, folder, keep=None)):
         document["exported"] = str(made.path)
-        out.say(f"Exported. To have it back: {APPLICATION} import {_shown(made.path)}", is_line=True)
+        out.say(f"Exported. To have it back: learning-memory-server import {_shown(made.path)}", is_line=True)
     if not out.agrees("Remove all data for good?", _REFUSAL, yes=yes):
         return
     aside = settings.storage_path.glob(f"*{SET_ASIDE}*")
@@ -251,4 +250,4 @@ def _remove(paths: list[Path], document: dict[str, Any]) -> None:
 
 
 def _shown(path: Path) -> str:
-    return one_line(str(path))
+    return out.one_line(str(path))

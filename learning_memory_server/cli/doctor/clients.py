@@ -18,7 +18,7 @@ from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.system import paths, timeouts
 from learning_memory_server.version import VERSION
 
-_SETUP: Final = f"{paths.APPLICATION} setup"
+_SETUP: Final = "learning-memory-server setup"
 _ENDED: Final = "ended before it had listed its tools"
 _NO_SERVER: Final = "did not answer as an MCP server does"
 _TAIL: Final = 65_536

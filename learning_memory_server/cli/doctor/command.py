@@ -27,7 +27,6 @@ from learning_memory_server.cli.doctor.settings import (
 )
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.server.views import fields
@@ -81,7 +80,7 @@ def doctor(
     else:
         out.say("\nEverything is in order.", "bold green")
     found, repairs = (
-        [fields(("level", "topic", "sentence"), each, sentence=one_line(each.sentence)) for each in some]
+        [fields(("level", "topic", "sentence"), each, sentence=out.one_line(each.sentence)) for each in some]
         for some in (findings, repaired)
     )
     document = {"problems": problems, "warnings": warnings, "findings": found, "repairs": repairs}
@@ -176,4 +175,4 @@ def _show(finding: Finding) -> None:
     lead = Text.assemble(
         (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
     )
-    out.hanging(lead, Text(one_line(finding.sentence)))
+    out.hanging(lead, Text(out.one_line(finding.sentence)))

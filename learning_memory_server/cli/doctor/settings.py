@@ -16,7 +16,6 @@ from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECTS_NAMED
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.server.claims import caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
@@ -88,7 +87,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     )
     yield yellow(
         f"{reason}, so sessions here get no advice from that project. If it is, run in this folder: "
-        f"{paths.APPLICATION} doctor --fix",
+        "learning-memory-server doctor --fix",
         answers={f"Is {directory} the project {name}, and may its sessions get advice from it?": confirm},
         refused=partial(claims.decline, directory, known),
     )
@@ -103,8 +102,8 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
         count = out.counted(sum(entries[each] for each in lost), "entry")
         yield yellow(
             f"{count} of projects that no folder here has: "
-            f"{', '.join(map(one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
-            f"{paths.APPLICATION} doctor --fix, or: {paths.APPLICATION} project merge current NAME"
+            f"{', '.join(map(out.one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
+            "learning-memory-server doctor --fix, or: learning-memory-server project merge current NAME"
         )
 
 

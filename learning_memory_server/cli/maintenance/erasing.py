@@ -16,7 +16,6 @@ from learning_memory_server.journal.archive.rewriting import purge_archive, reda
 from learning_memory_server.journal.archive.writing import list_backups, remove_unfinished_backups
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields
@@ -114,7 +113,7 @@ def _show_found(found: dict[str, Any]) -> None:
     if not rows:
         out.say("Nothing to forget.")
     if found["citing"]:
-        names = one_line(", ".join(found["citing"]))
+        names = out.one_line(", ".join(found["citing"]))
         out.remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
 
 

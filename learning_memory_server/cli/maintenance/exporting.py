@@ -15,7 +15,6 @@ from learning_memory_server.journal.archive.writing import Backup, Snapshot, bac
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.model.limits import BACKUPS_KEPT
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.settings import Settings
 
@@ -130,10 +129,10 @@ def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -
     if project is not None:
         facts.append(("other projects", f"{out.counted(snapshot.elsewhere, 'line')} left out"))
     facts += [
-        ("damaged", Text(f"{one_line(name)}: {out.counted(count, 'line')} copied to damaged/", "red"))
+        ("damaged", Text(f"{out.one_line(name)}: {out.counted(count, 'line')} copied to damaged/", "red"))
         for name, count in snapshot.damaged.items()
     ]
     out.facts([*facts, ("took", f"{seconds:.1f} s")])
     if project is not None and not (records["ghap"] or records["open"]):
-        out.notice(f"The journal has no entries of project {one_line(project)}.")
+        out.notice(f"The journal has no entries of project {out.one_line(project)}.")
     return Result({"path": str(path), "bytes": size, "records": dict(records), "forgotten": snapshot.forgotten})

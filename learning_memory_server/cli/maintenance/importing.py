@@ -20,7 +20,6 @@ from learning_memory_server.journal.archive.entries_importing import parse_entri
 from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive, store_key
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings
 
@@ -164,17 +163,17 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
 def _show_entries(name: str, document: dict[str, Any]) -> None:
     entries = {part: count and out.counted(count, "entry") for part, count in document.items() if type(count) is int}
     unnamed, repeated, rejected = entries["without_project"], document["repeated"], document["rejected"]
-    out.first([f"{name}:{each['line']}: {one_line(each['reason'])}" for each in rejected], "red")
+    out.first([f"{name}:{each['line']}: {out.one_line(each['reason'])}" for each in rejected], "red")
     out.facts(
         [
             ("already there", out.counted(document["already_there"], "entry")),
-            ("project", unnamed and f"{one_line(document['project'])}, for {unnamed} without one"),
+            ("project", unnamed and f"{out.one_line(document['project'])}, for {unnamed} without one"),
             ("forgotten here", entries["forgotten_here"] and f"{entries['forgotten_here']}, not imported"),
             ("repeated", repeated and f"{out.counted(repeated, 'line')} superseded by later ones"),
             ("forgotten there", entries["forgotten_there"]),
             ("rejected", Text(out.counted(len(rejected), "line"), "red") if rejected else None),
             *(
-                ("changed", f"{one_line(change)}: {count:,} times" if count > 1 else one_line(change))
+                ("changed", f"{out.one_line(change)}: {count:,} times" if count > 1 else out.one_line(change))
                 for change, count in document["changes"].items()
             ),
         ]
@@ -221,11 +220,11 @@ def _compared(
         "rejected": theirs.rejections,
         "applied": False,
     }
-    only = "" if manifest.project is None else f", project {one_line(manifest.project)} only"
-    about = f"{out.date_and_time(manifest.created_at)}, by version {one_line(manifest.program)}{only}"
+    only = "" if manifest.project is None else f", project {out.one_line(manifest.project)} only"
+    about = f"{out.date_and_time(manifest.created_at)}, by version {out.one_line(manifest.program)}{only}"
     what = "will be forgotten" if apply_deletions else "kept; `import --apply-deletions` forgets them"
     doomed = Text(f"{out.counted(present, 'item')} present here: {what}", "yellow")
-    out.first([one_line(reason) for reason in theirs.rejections], "yellow")
+    out.first([out.one_line(reason) for reason in theirs.rejections], "yellow")
     out.facts(
         [
             ("archive", f"{path.name}: {about}"),
@@ -237,7 +236,7 @@ def _compared(
         ]
     )
     for sort, difference in comparison.sorts.items():
-        out.first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
+        out.first([f"{sort} {out.one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
     if damaged := manifest.damaged_lines:
         out.remark(f"{out.counted(damaged, 'line')} could not be read when this archive was made; see damaged/ in it.")
     return theirs, comparison, document

@@ -30,7 +30,6 @@ from learning_memory_server.learning.failures.refusals import refusal_of
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import REFUSAL, Memory
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import short_name
@@ -41,7 +40,6 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.paths import APPLICATION
 
 _MB: Final = 1_000_000
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")  # Of ids without a project, which may be renamed
@@ -94,7 +92,7 @@ class LearnReport:
     def show(self) -> None:
         """Print what was found."""
         if not self.projects:
-            out.say(f"No transcripts of this project in {one_line(str(self.place))}.")
+            out.say(f"No transcripts of this project in {out.one_line(str(self.place))}.")
             self.show_left_out()
             return
         for records in (
@@ -104,7 +102,7 @@ class LearnReport:
         ):
             out.records(records[: out.SHOWN])
             out.rest(len(records))
-        names = sorted(map(one_line, self.projects))
+        names = sorted(map(out.one_line, self.projects))
         more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
             ("transcripts", f"{sum(self.projects.values()):,} of {', '.join(names[: out.SHOWN])}{more}"),
@@ -116,7 +114,7 @@ class LearnReport:
             (self.passed.lines, "line", "damaged or too long"),
             (self.passed.outside, "link", "to other folders"),
         ]
-        reasons = [*map(one_line, self.passed.files)]
+        reasons = [*map(out.one_line, self.passed.files)]
         reasons += [f"{out.counted(count, noun)} {why}" for count, noun, why in skipped if count]
         out.facts([*facts, *(("passed over", reason) for reason in reasons)])
         self.show_left_out()
@@ -283,7 +281,7 @@ async def learn_from(
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every, tasks=tasks)
     if report and lesson.projects:
-        lesson.account.show(f"What worked in place of a command can be kept: {APPLICATION} learn-from")
+        lesson.account.show("What worked in place of a command can be kept: learning-memory-server learn-from")
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
