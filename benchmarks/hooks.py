@@ -104,9 +104,7 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
     await populate(storage, entries, load_packaged())
     figures: dict[str, Any] = {}
     longest: dict[str, str] = {}
-    async with open_services(
-        Settings(storage_path=storage, check_in_calls=3), purpose="a benchmark", load=load_packaged
-    ) as services:
+    async with open_services(Settings(storage_path=storage), purpose="a benchmark", load=load_packaged) as services:
         await services.writer.complete()
         calls = Calls(services.injectable(), CALLER, has_hooks=True)
         await calls.call(0, "start_ghap", dict(ENTRY))

@@ -103,7 +103,7 @@ RedactionAllow = Annotated[
 ]
 REMOVED: Final = frozenset(
     (
-        *("budget_bytes", "commands_start_hub", "episodes"),
+        *("budget_bytes", "check_in_calls", "commands_start_hub", "episodes"),
         *("qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor"),
     )
 )
@@ -178,11 +178,6 @@ class Settings(BaseModel):
     )
     advice_withheld: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, lt=1)] = Field(
         default=0, description="The share of sessions that get no advice, chosen at random, to measure its effect."
-    )
-    check_in_calls: Annotated[Number, Field(ge=0)] = Field(
-        default=0,
-        description="After how many commands with the same open entry the plugin for Claude Code asks the agent about "
-        "it; 0: never.",
     )
     preferences: bool = Field(
         default=True,

@@ -130,14 +130,6 @@ def test_each_way_a_session_starts_brings_the_context_again(claude: ClaudeCode) 
     assert claude.command("context") == before
 
 
-def test_check_ins_reach_the_agent_if_they_are_switched_on(claude: ClaudeCode) -> None:
-    session = claude.session(
-        "look at this", [load(), start(), run("true"), run("true"), say("Done.")], LEARNING_MEMORY_CHECK_IN_CALLS="1"
-    )
-
-    assert "1 commands since entry" in session.told()
-
-
 def undisturbed(claude: ClaudeCode, *, plugin: Path | None = PLUGIN, before: Any = None) -> Session:
     """Run a session that does not use the memory, and assert that it goes as without the plugin."""
 

@@ -24,7 +24,6 @@ from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, at_work, only_text
 from tests.server.test_advice import patient
-from tests.services import opened
 from tests.support import in_one_task
 from tests.tool_names import NAMES
 
@@ -353,18 +352,6 @@ async def test_whatever_fails_is_answered_with_silence(services: Services, failu
     broken: Mapping[type, object] = {**services.injectable(), Hooks: Broken(failure)}
     async with hooked_to(broken) as hooked:
         assert await hooked.fire("Stop") == ""
-
-
-async def test_check_ins_are_made_only_if_they_are_switched_on(settings: Settings) -> None:
-    async with opened(settings, check_in_calls=2) as services, hooked_to(services) as hooked:
-        ran = {"command": "ls"}
-        assert [await hooked.fire("PostToolUse", **ran) for _ in range(4)] == [""] * 4
-        entry = (await hooked.call("start_ghap", **ENTRY))["id"]
-
-        told = [await hooked.fire("PostToolUse", **ran) for _ in range(7)]
-
-    assert [entry in each for each in told] == [False, False, True, False, False, True, False]
-    assert "2 commands" in told[2]
 
 
 PIECES = (

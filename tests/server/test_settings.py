@@ -292,7 +292,6 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "min_experiences": ([5, "5", "5.0"], [6, "6"]),
     "advice_scope": (["all"], ["project"]),
     "advice_withheld": ([0.5, "0.5", ".5", "5e-1"], [0, 0.0, "0", "0.0"]),
-    "check_in_calls": ([5, "5", "5.0"], [0, "0"]),
     "preferences": BOOLEANS,
     "redaction": BOOLEANS,
     "redaction_patterns": ([["a", "b"], '["a", "b"]', '["a","b"]'], [{"a": "b"}, '{"a": "b"}'], [[], "[]"]),

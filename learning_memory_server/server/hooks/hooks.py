@@ -46,7 +46,7 @@ _BOTH_MAX: Final = 400  # Characters of a remedy and a lesson up to which both a
 
 @dataclass(slots=True)
 class SessionMemory:
-    """What one session was reminded of and shown, and its calls since `entry` was started or asked about."""
+    """What one session was reminded of and shown."""
 
     context_at: datetime | None = None  # when it was given its context
     # Those of subagents about to start, with their kinds.
@@ -54,8 +54,6 @@ class SessionMemory:
     is_begun: bool = False  # whether it had a prompt
     reminded: set[str] = field(default_factory=set)
     wrong: int = 0  # how many wrong hypotheses about files it was told
-    entry: str = ""
-    calls: int = 0
 
 
 class Said(NamedTuple):
@@ -182,11 +180,6 @@ class Hooks:
     async def _agent_start(self, event: Event, caller: Caller) -> str:
         return await self._lesson_about(event.prompt, caller) if event.prompt else ""
 
-    def _memory(self, event: Event, caller: Caller) -> SessionMemory:
-        """Return what is remembered of one agent."""
-        is_main = caller.agent in {None, MAIN_AGENT}
-        return self.session(event.session if is_main else f"{event.session} {caller.agent}")
-
     async def _lesson_about(self, task: str, caller: Caller, patience: float = 0.0, *, by_name: bool = False) -> str:
         """Return the line with a relevant lesson that the agent has not seen, if there is one."""
         if not caller.is_told:
@@ -222,20 +215,6 @@ class Hooks:
             said += f" This may help: {item['learned']} ({source})"
         return f"{OPENING} {said.strip()}" if said else ""
 
-    def _check_in(self, event: Event, caller: Caller) -> str:
-        most = self.services.settings.check_in_calls
-        entry = most and self.services.collector.still_open.current(caller)
-        if not entry:
-            return ""
-        session = self._memory(event, caller)
-        if session.entry != entry.id:
-            session.entry, session.calls = entry.id, 0
-        session.calls += 1
-        if session.calls <= most:
-            return ""
-        session.calls = 0
-        return _reminder(entry, f"{most} commands since entry {entry.id} was last looked at.")
-
     async def _after_file(self, event: Event, caller: Caller) -> str:
         """Note what a tool has read or edited, and return a line about a hypothesis on what was read that was wrong."""
         root = project_root(caller.folder)
@@ -243,7 +222,8 @@ class Hooks:
         if not name:
             return ""
         self.services.anchoring.touch(caller, name, event.new if event.is_edit else None)
-        memory = self._memory(event, caller)
+        is_main = caller.agent in {None, MAIN_AGENT}
+        memory = self.session(event.session if is_main else f"{event.session} {caller.agent}")
         if event.is_edit or not caller.is_told or memory.wrong == limits.ADVICE_SHOWN:
             return ""
         entry = await self.services.advisor.find_wrong(name, caller)
@@ -268,8 +248,7 @@ class Hooks:
             self.services.collector.add_run(caller, run)
         known = await self._seen(event, caller)
         told = await self._failed(known, caller) if caller.is_told else ""
-        told = told or ("" if event.error else await self._lesson_about(event.command, caller, by_name=True))
-        return told or self._check_in(event, caller)
+        return told or ("" if event.error else await self._lesson_about(event.command, caller, by_name=True))
 
     async def _seen(self, event: Event, caller: Caller) -> Known:
         """Let a command's end teach what mends an error, and return what is known of this one."""
@@ -296,7 +275,7 @@ class Hooks:
         if entry is None or event.is_again or entry.id in session.reminded or not caller.is_attended:
             return ""
         session.reminded.add(entry.id)
-        return _reminder(entry, f"Entry {entry.id} is still open.")
+        return _reminder(entry)
 
 
 def _touch(places: Iterable[str]) -> None:
@@ -312,10 +291,10 @@ def _beginning(file: str) -> str:
         return ""
 
 
-def _reminder(entry: Ghap, reason: str) -> str:
+def _reminder(entry: Ghap) -> str:
     """Return what an agent is told about its open entry: what it expected, what was seen, and what closes it."""
     lines = [
-        f"{OPENING} {reason}",
+        f"{OPENING} Entry {entry.id} is still open.",
         f"Goal: {shortened(one_line(entry.goal), limits.REMINDER_MAX)}",
         f"Prediction: {shortened(one_line(entry.prediction), limits.REMINDER_MAX)}",
         *(f"Seen: {run}" for run in entry.runs[-limits.REMINDER_RUNS :]),
