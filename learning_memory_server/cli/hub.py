@@ -3,13 +3,12 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -23,10 +22,8 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import calibration_views, entry_views, fields
-from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
 
-_FOLLOW_SECONDS: Final = 0.25
 _SHOWN: Final = (
     *("pid", "version", "uptime_seconds", "sessions", "model", "runtime", "points", "pending", "journal"),
     *("settings_current", "notice", "error"),
@@ -69,22 +66,16 @@ def hub_stop() -> None:
 
 
 @hub.command("logs")
-def hub_logs(
-    count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20,
-    follow: Annotated[bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")] = False,
-) -> None:
-    """Show the end of the hub's log."""
+def hub_logs(count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20) -> None:
+    """Show the end of the hub's log. `tail -F` on the file that `status` names shows new lines as they come."""
     path = command.open_settings().storage_path / LOG
-    if not path.exists() and not follow:
-        out.say(f"There is no log yet. The hub writes it to {path}.")
-        return
     # A log that grows too large is renamed; its lines come first.
-    with _opened(path.with_name(f"{LOG}.1")) as earlier, _opened(path) as now:
-        last = deque(chain(earlier, now), maxlen=count)
-        position = now.tell()
-    for line in chain(last, _new_lines(path, position) if follow else ()):
+    logs = [each for each in (path.with_name(f"{LOG}.1"), path) if each.exists()]
+    if not logs:
+        out.say(f"There is no log yet. The hub writes it to {path}.")
+    for line in deque(chain.from_iterable(each.read_bytes().splitlines() for each in logs), maxlen=count):
         # Libraries write there too, and a terminal would obey control characters.
-        text = line.decode("utf-8", "replace").rstrip("\r\n").expandtabs()
+        text = line.decode("utf-8", "replace").expandtabs()
         out.write_line("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
@@ -105,32 +96,6 @@ def _without_hub(who: Mapping[str, Any] | None) -> str:
     if who and "socket" in who:
         return f"A hub (process {who['pid']}) is starting or ending; try again in a moment."
     return command.in_the_way(who) if who else "No hub is running; the next session starts one."
-
-
-def _opened(path: Path) -> BinaryIO:
-    return path.open("rb") if path.exists() else BytesIO()
-
-
-def _new_lines(path: Path, position: int) -> Iterator[bytes]:
-    """Yield lines after a byte offset as they are written, even when a new file replaces the log."""
-    line = b""
-    while True:
-        with suppress(FileNotFoundError), path.open("rb") as file:
-            file.seek(position)
-            while True:
-                # Checked before reading, so that lines written before the file was renamed are not missed.
-                is_present = is_at(path, file.fileno())
-                part = file.readline()
-                line += part
-                if line.endswith(b"\n"):
-                    yield line
-                    line = b""
-                elif not part and not is_present:
-                    break
-                elif not part:
-                    time.sleep(_FOLLOW_SECONDS)
-        position = 0
-        time.sleep(_FOLLOW_SECONDS)
 
 
 @commands.command(example="--json")

@@ -121,29 +121,3 @@ def test_hub_logs_shows_the_end_of_the_log_and_of_the_one_before(run: Any, stora
     assert run("hub", "logs").stdout == "one\ntwo\nthree\n  fo\N{REPLACEMENT CHARACTER}[31mur\n"
     assert run("hub", "logs", "-n", "1").stdout == "  fo\N{REPLACEMENT CHARACTER}[31mur\n"
     assert run("hub", "logs", "-n", "0").stdout == ""
-
-
-def test_hub_logs_keeps_following_when_a_log_is_replaced(environment: dict[str, str], storage: Path) -> None:
-    log = storage / "hub.log"
-    log.write_text("one\ntwo\n")
-    command = [sys.executable, "-m", "learning_memory_server", "hub", "logs", "-n", "1", "--follow"]
-    env = {**os.environ, **environment}
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            assert process.stdout
-            assert process.stderr
-            assert process.stdout.readline() == b"two\n"
-            with log.open("a") as file:
-                file.write("three\n")
-            assert process.stdout.readline() == b"three\n"
-            with log.open("a") as file:
-                file.write("four\n")
-            log.rename(storage / "hub.log.1")
-            log.write_text("five\n")
-            assert [process.stdout.readline() for _ in range(2)] == [b"four\n", b"five\n"]
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
-            assert process.stderr.read() == b""
-        finally:
-            # After a failure it would never end.
-            process.kill()
