@@ -19,7 +19,6 @@ from learning_memory_server.cli.doctor.settings import (
     check_claim,
     check_files,
     check_folders,
-    check_freshness,
     check_projects,
     check_python,
     check_redaction,
@@ -137,7 +136,6 @@ def _checks(client: Client | None, *, quick: bool) -> Iterator[Finding]:
             about("journal", storage.check_journal(settings)),
             about("project", check_claim(settings, os.environ)),
             about("project", check_projects(settings)),
-            about("freshness", check_freshness(settings, os.environ)),
             about("shared", storage.check_shared(settings)),
             # Before the engine is opened, which makes an owner where there is none.
             about("server", storage.check_elsewhere(settings)),

@@ -13,11 +13,10 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
-from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECTS_NAMED
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-from learning_memory_server.server.claims import caller_of, claims_of
+from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
@@ -104,20 +103,6 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
             f"{count} of projects that no folder here has: "
             f"{', '.join(map(out.one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
             "learning-memory-server doctor --fix, or: learning-memory-server project merge current NAME"
-        )
-
-
-def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Say how many of the project's lessons are about files that are not as they were."""
-    caller, freshness = caller_of(environment, settings), Freshness()
-    lessons = [each for each in Offline(settings).collector.timeline.newest(caller.project) if each.learned]
-    freshness.look(lessons, caller.project, caller.folder)
-    if judged := [fate for each in lessons if (fate := freshness.find(each, caller.folder))]:
-        gone = sum(each.is_gone for each in judged)
-        changed = sum(each.changed > 0 for each in judged) - gone
-        yield green(
-            f"{gone:,} of {out.counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
-            "about what has changed since."
         )
 
 
