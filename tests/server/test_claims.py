@@ -40,10 +40,10 @@ def bound(claims: Claims, folder: Path) -> Belonging:
 
 def test_commands_that_only_look_bind_nothing(tmp_path: Path, claims: Claims, shop: Path) -> None:
     assert claims.find(shop) == bound(Claims(tmp_path / "other" / "claims"), shop)
-    assert not claims.folder.exists()
+    assert not claims.facts.folder.exists()
     assert claims.find(repository(tmp_path / "labelled", remote=SHOP)) == (SHOP, False)
     bound(claims, shop)
-    assert {file.stat().st_mode & 0o777 for file in claims.folder.iterdir()} == {0o600}
+    assert {file.stat().st_mode & 0o777 for file in claims.facts.folder.iterdir()} == {0o600}
 
 
 def test_a_setting_names_the_project_whatever_its_folder_is_called(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def at_once(claims: Claims, ask: Callable[[Claims, Path], object], folders: Sequ
 
     def asked(folder: Path) -> object:
         begin.wait()
-        return ask(Claims(claims.folder), folder)
+        return ask(Claims(claims.facts.folder), folder)
 
     with ThreadPoolExecutor(len(folders)) as threads:
         return list(threads.map(asked, folders))
@@ -74,7 +74,7 @@ def test_twelve_folders_that_start_together_keep_twelve_names(tmp_path: Path, cl
         for folder in folders:
             git(folder, "checkout", "--quiet", "--orphan", "another")
             git(folder, "commit", "--quiet", "--allow-empty", "--message", "another")
-        assert [Claims(claims.folder).find(folder) for folder in folders] == names
+        assert [Claims(claims.facts.folder).find(folder) for folder in folders] == names
 
 
 def test_of_folders_that_claim_a_project_together_one_is_it(tmp_path: Path, claims: Claims) -> None:
@@ -84,7 +84,7 @@ def test_of_folders_that_claim_a_project_together_one_is_it(tmp_path: Path, clai
 
         at_once(claims, bound, folders)
 
-        found = [Claims(claims.folder).find(folder) for folder in folders]
+        found = [Claims(claims.facts.folder).find(folder) for folder in folders]
         assert found.count(Belonging(project, is_told=True)) == 1
         assert len(set(found)) == 12
 
@@ -100,8 +100,8 @@ def test_no_answer_is_lost_that_is_given_while_others_are(tmp_path: Path, claims
 
     at_once(claims, lambda asked, folder: asked.confirm(folder, SHOP), folders)
 
-    assert {Claims(claims.folder).find(each) for each in folders} == {Belonging(SHOP, is_told=True)}
-    assert sorted(Claims(claims.folder).folders()[SHOP]) == sorted(folders)
+    assert {Claims(claims.facts.folder).find(each) for each in folders} == {Belonging(SHOP, is_told=True)}
+    assert sorted(Claims(claims.facts.folder).folders()[SHOP]) == sorted(folders)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff\n", b"[1]\n", b'{"of": "folder /somewhere/else"}\n'])
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_of_a_folder_is_asked_and_never_taken_for_nothing(
     name, is_told = bound(claims, shop)
     assert is_told
     assert list(check_claim(settings, environment)) == []
-    (file,) = (each for each in claims.folder.iterdir() if f"folder {shop}".encode() in each.read_bytes())
+    (file,) = (each for each in claims.facts.folder.iterdir() if f"folder {shop}".encode() in each.read_bytes())
     file.write_bytes(damage)
 
     assert bound(claims, shop) == (name, False)
@@ -130,7 +130,7 @@ def test_what_cannot_be_read_of_a_folder_is_asked_and_never_taken_for_nothing(
 def test_a_project_whose_roots_cannot_be_read_is_not_a_new_one(tmp_path: Path, claims: Claims) -> None:
     shop = repository(tmp_path / "shop", remote=SHOP)
     bound(claims, shop)
-    for file in claims.folder.iterdir():
+    for file in claims.facts.folder.iterdir():
         if b'"project ' in file.read_bytes():
             file.write_bytes(b"\0" * 40)
     evil = repository(tmp_path / "evil", "another", SHOP)

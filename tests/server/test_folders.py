@@ -25,7 +25,7 @@ class DeadDisk(Claims):
 
 
 def folders_in(claims: Claims, stored: set[str]) -> Folders:
-    return Folders(claims, Journal(claims.folder.parent / "journal").names, stored.__contains__)
+    return Folders(claims, Journal(claims.facts.folder.parent / "journal").names, stored.__contains__)
 
 
 async def test_folders_on_a_disk_that_does_not_answer_keep_no_other_session_waiting(tmp_path: Path) -> None:
