@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
 
 _PREFIX: Final = "learning-memory-demo-"
-_AXES: Final = ("full", "root_cause")
-_SAME_WORDS: Final = "flaky tests that share state"
 _OTHER_WORDS: Final = "the website is sluggish because it talks to postgres hundreds of times"
 _PRINCIPLES: Final = (
     "Tests must not share state: reset modules, files and variables in fixtures, and replay a failing order.",
@@ -150,7 +148,7 @@ async def _learn(story: _Story) -> None:
     for entry in entries[:half]:
         await story.play(entry)
     _show_step("2. Search at once, before the model is loaded")
-    await _search(server, _SAME_WORDS)
+    await _search(server, "flaky tests that share state")
     await _wait_for_model(server)
     for entry in entries[half:]:
         await story.play(entry)
@@ -158,7 +156,7 @@ async def _learn(story: _Story) -> None:
     _show_step("3. Another agent is about to make the same guess, and is warned")
     await _warn(server)
     _show_step("4. See what keeps recurring")
-    for axis in _AXES:
+    for axis in ("full", "root_cause"):
         found = await server.call("get_clusters", axis=axis)
         _require(found["clusters"], f"No clusters were found on axis {axis}.")
         rows = [

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import anyio
 import structlog
@@ -28,8 +28,6 @@ from learning_memory_server.server.settings import load_settings, setting_notice
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.locations import is_attended
-
-_LISTEN: Final = "subscriptions/listen"  # A request that is not answered before the client leaves
 
 
 class Lines(Protocol):
@@ -130,7 +128,8 @@ class Unanswered:
 
     def read(self, message: object) -> None:
         """Note a message from the client."""
-        if isinstance(message, types.JSONRPCRequest) and message.method != _LISTEN:
+        # A subscription is not answered before the client leaves.
+        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
             self._open.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._close((message.params or {}).get("requestId"))

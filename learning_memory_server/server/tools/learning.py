@@ -114,10 +114,6 @@ async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> 
     return {"text": f"The client shows the user the dashboard of this project's {experiences}, if it can."}
 
 
-_UNATTESTED: Final = (
-    "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one is about it."
-)
-
 Cites = Annotated[list[args.Identifier], Field(min_length=1, max_length=limits.CITED_MAX)]
 
 
@@ -170,7 +166,9 @@ async def store_value(
     if (kept := stored.standing.value.cluster_id) != wanted:
         notes.append(f"This text is stored as a value of {kept} already, and stays there.")
     if stored.standing.support.status is Status.UNATTESTED:
-        notes.append(_UNATTESTED)
+        notes.append(
+            "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one is about it."
+        )
     if notes:
         reply["note"] = " ".join(notes)
     return cast("value_views.StoredValue", reply)
