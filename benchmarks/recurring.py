@@ -12,6 +12,8 @@ The rule that finds the moments was written down before anything was told:
   them. If the cure is the same command, something else was mended, and no command is right.
 """
 
+import gzip
+import json
 import random
 import re
 from collections import Counter
@@ -26,7 +28,7 @@ from typing import Any, Final, NamedTuple
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.learning.failures.cures import cure_id, cures_of
 from learning_memory_server.learning.failures.pending import Ran
-from learning_memory_server.learning.failures.transcripts import Passed, commands_in, find_transcripts, task_in
+from learning_memory_server.learning.failures.transcripts import Passed, commands_in, find_transcripts
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
@@ -35,6 +37,8 @@ from learning_memory_server.server.hooks import event as events
 from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.server.settings import Settings
 
+_MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
+"""How texts begin that Claude Code writes in the user's name."""
 EACH: Final = 3
 """How often a distinct error counts at most."""
 _WITHIN: Final = 10
@@ -186,11 +190,23 @@ def sessions_in(place: Path) -> list[Session]:
     found = []
     for path in find_transcripts(place, Passed()):
         ran = list(commands_in(path, Passed()))
-        task = task_in(path)
         if ran:
             name = Path(ran[0].folder or "").name or place.name
-            found.append(Session(path.stem, name, ran[0].at, tuple(ran), task.prompt if task else ""))
+            found.append(Session(path.stem, name, ran[0].at, tuple(ran), _first_prompt(path)))
     return sorted(found, key=lambda session: (session.at, session.id))
+
+
+def _first_prompt(path: Path) -> str:
+    """Return what the user wrote first in a session. Claude Code writes texts in the user's name, too."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        for record in map(json.loads, lines):
+            content = record.get("message", {}).get("content") if record.get("type") == "user" else None
+            if isinstance(content, list):
+                content = "\n".join(part.get("text", "") for part in content)
+            is_made = any(record.get(mark) for mark in ("isMeta", "isSidechain", "isCompactSummary"))
+            if content and not is_made and not content.startswith(_MADE):
+                return str(content)
+    return ""
 
 
 async def tell(settings: Settings, sessions: Sequence[Session], *, with_yes: bool = False) -> Told:

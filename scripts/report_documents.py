@@ -35,15 +35,6 @@ class PassedOver(TypedDict):
     links: int
 
 
-class PastTask(TypedDict):
-    """What a past session was asked first and answered last; `id` is the memory's."""
-
-    id: str
-    project: str
-    at: str
-    text: str
-
-
 class LeftOutCounts(TypedDict):
     """What is not the project's: transcripts, by the reason, and `commands` that sessions ran in folders of others."""
 
@@ -68,19 +59,10 @@ class LostCommands(TypedDict):
     fixed: int
 
 
-class AskedSession(TypedDict):
-    """What a session was asked first, and how it ended."""
-
-    at: str
-    prompt: str
-    ending: str
-
-
 class PastAccount(TypedDict):
     """The account of past sessions; `refused` counts the calls that a person refused with words."""
 
     losses: list[LostCommands]
-    asked: list[AskedSession]
     refused: int
 
 
@@ -93,7 +75,7 @@ class PastRefusal(TypedDict):
 
 
 class LearnDocument(PastAccount):
-    """Findings in past sessions: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
+    """Findings in past sessions: `errors` have what is `new` here; `kept` were kept now.
 
     `refusals` are those that `review` asks about, once they are kept.
     `transcripts` counts them by project, without those `left_out`. Of their `commands`, `failed` failed.
@@ -103,7 +85,6 @@ class LearnDocument(PastAccount):
     new: int
     known: int
     errors: list[RepeatedError]
-    tasks: list[PastTask]
     refusals: list[PastRefusal]
     transcripts: dict[str, int]
     left_out: LeftOutCounts

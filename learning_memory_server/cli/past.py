@@ -1,48 +1,119 @@
-"""The account of past sessions that a person reads: the commands that failed most, what fixed them, and the tasks."""
+"""What past sessions teach: what failed most and what fixed it, as a person reads it, and what is to be kept."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.learning.failures import transcripts
+from learning_memory_server.cli.access import open_connection
+from learning_memory_server.cli.command import Offline
+from learning_memory_server.cli.listing import error_record
+from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.learning.failures.past import Loss
-from learning_memory_server.learning.failures.sanitize import tidied, whole_words
+from learning_memory_server.learning.failures.transcripts import Passed
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import shortened
-from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields
+from learning_memory_server.server.views.failure_views import repeated_error
 
 LOSSES: Final = 6
 _LOSS: Final = ("failed", "sessions", "command", "line", "fix", "fixed")
-_LATEST: Final = 3  # How many sessions and refusals are told of: the last ones
-_TEXT_MAX: Final = 110
-_EXAMINED: Final = 2_000  # Characters of a prompt and of an answer that are looked at
+_LATEST: Final = 3  # How many refusals are told of: the last ones
+_TEXT_MAX: Final = 220  # Characters of each
 
 
-class Asked(NamedTuple):
-    """What a session was asked first, and how it ended."""
+class LeftOut(Enum):
+    """Why nothing is kept of a transcript."""
 
-    at: datetime
-    prompt: str
-    ending: str
+    OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
+    GONE_FOLDERS = "of folders that are gone; name one to take it"
+    EARLIER = "from before the git directory there was made; name one to take it"
+    WITHOUT_FOLDER = "without a folder; name one to take it"
 
 
-class Account(NamedTuple):
-    """What past sessions show a person."""
+@dataclass(slots=True)
+class LearnReport:
+    """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
-    sessions: int = 0
+    `strayed` counts commands that sessions ran in folders of others; `known`, failures that are here already, or were
+    forgotten. `here` is the folder of the current project, by its name. `losses` are the commands that failed most,
+    and `words` the calls that the person refused with words, new or not, the last one first.
+    """
+
+    place: Path
+    projects: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[LeftOut] = field(default_factory=Counter)
+    strayed: int = 0
     commands: int = 0
     failed: int = 0
+    errors: list[list[Failure]] = field(default_factory=list)
+    refusals: list[Memory] = field(default_factory=list)
+    known: int = 0
+    kept: int = 0
+    passed: Passed = field(default_factory=Passed)
+    here: Mapping[str, str] = field(default_factory=dict)
     losses: Sequence[Loss] = ()
-    asked: Sequence[Asked] = ()
-    refusals: Sequence[str] = ()  # the calls that the person refused with words, the last one first
+    words: Sequence[str] = ()
 
-    def show(self, fixes: str) -> None:
-        """Print it; `fixes` says what can be done with what worked in place of a command."""
-        ran = f"In {out.counted(self.sessions, 'session')} your agents ran {out.counted(self.commands, 'command')}"
+    @property
+    def failures(self) -> list[Failure]:
+        """The failures to keep, oldest first."""
+        return sorted((each for known in self.errors for each in known), key=lambda each: each.created_at)
+
+    @property
+    def size(self) -> str:
+        """How much there is to keep, in words; empty if there is nothing."""
+        parts = [(len(self.failures), "failure"), (len(self.refusals), "refusal")]
+        return " and ".join(out.counted(count, noun) for count, noun in parts if count)
+
+    def show(self) -> None:
+        """Print what was found."""
+        if not self.projects:
+            out.say(f"No transcripts of this project in {out.one_line(str(self.place))}.")
+            self.show_left_out()
+            return
+        for records in (
+            [error_record(self._repeated(error), "no remedy that always works") for error in self.errors],
+            [out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals],
+        ):
+            out.records(records[: out.SHOWN])
+            out.rest(len(records))
+        names = sorted(map(out.one_line, self.projects))
+        more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
+        facts = [
+            ("transcripts", f"{sum(self.projects.values()):,} of {', '.join(names[: out.SHOWN])}{more}"),
+            ("commands", f"{self.commands:,}, of which {self.failed:,} failed"),
+            ("to keep", self.size or "nothing new"),
+            ("known", f"{self.known:,}"),
+        ]
+        skipped = [
+            (self.passed.lines, "line", "damaged or too long"),
+            (self.passed.outside, "link", "to other folders"),
+        ]
+        reasons = [*map(out.one_line, self.passed.files)]
+        reasons += [f"{out.counted(count, noun)} {why}" for count, noun, why in skipped if count]
+        out.facts([*facts, *(("passed over", reason) for reason in reasons)])
+        self.show_left_out()
+
+    def show_left_out(self) -> None:
+        """Print how many transcripts and commands are not the project's, and why."""
+        for why in filter(self.left_out.get, LeftOut):
+            out.say(f"Left out: {out.counted(self.left_out[why], 'transcript')} {why.value}.")
+        if self.strayed:
+            out.say(f"Left out: {out.counted(self.strayed, 'command')} in other folders than the session's project.")
+
+    def show_account(self, fixes: str) -> None:
+        """Print what failed most; `fixes` says what can be done with what worked in place of a command."""
+        sessions = out.counted(sum(self.projects.values()), "session")
+        ran = f"In {sessions} your agents ran {out.counted(self.commands, 'command')}"
         out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
         for each in self.losses:
             out.hanging(Text(f"{each.failed:>5,}  ", "red"), Text(out.one_line(each.sentence)))
@@ -50,36 +121,57 @@ class Account(NamedTuple):
             out.say("No command failed in the same way in two sessions, but for work in progress.")
         if any(each.is_instead for each in self.losses):
             out.say(fixes, "dim")
-        for words in self.refusals[:_LATEST]:
-            out.hanging(Text("   no  ", "red"), Text(shortened(out.one_line(words), 2 * _TEXT_MAX)))
-        if self.refusals:
-            refusals = out.counted(len(self.refusals), "call")
+        for words in self.words[:_LATEST]:
+            out.hanging(Text("   no  ", "red"), Text(shortened(out.one_line(words), _TEXT_MAX)))
+        if self.words:
+            refusals = out.counted(len(self.words), "call")
             out.say(f"You refused {refusals} with words. To let agents know them: learning-memory-server review", "dim")
-        for asked in self.asked:
-            out.hanging(
-                Text(f"{out.date(asked.at)}  ", "dim"),
-                Text(f"asked: {asked.prompt}\n") + Text(f"ended: {asked.ending}", "dim"),
-            )
 
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON."""
+    def account(self) -> dict[str, Any]:
+        """Return a `PastAccount`."""
+        return {"losses": [fields(_LOSS, each) for each in self.losses], "refused": len(self.words)}
+
+    async def keep(self, settings: Settings) -> None:
+        """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
+        claims = claims_of(settings)
+        for folder in () if settings.project else self.here.values():
+            # The project begins here, and sessions in this folder may be told of it.
+            if (found := claims.find(Path(folder), Offline(settings).projects.has)).is_told:
+                claims.record_roots(Path(folder), found.project)
+        records = [JournalRecord.of(FAILURE, each) for each in self.failures]
+        async with open_connection(settings, "learn-from") as connection:
+            self.kept = await connection.add(records)
+        if self.refusals:
+            Offline(settings).preference_log.keep_found(self.refusals)
+            out.say(
+                f"`review` asks about {out.counted(len(self.refusals), 'refusal')}: agents hear of none without a yes."
+            )
+        out.say(f"Kept {self.kept:,}. `failures` lists what is kept.")
+
+    def document(self, seconds: float) -> dict[str, Any]:
+        """Return a `LearnDocument`."""
         return {
-            "losses": [fields(_LOSS, each) for each in self.losses],
-            "asked": [fields(Asked, each) for each in self.asked],
-            "refused": len(self.refusals),
+            "kept": self.kept,
+            "new": len(self.failures),
+            "known": self.known,
+            "errors": [self._repeated(error) for error in self.errors],
+            "refusals": [fields(("project", "at", "text"), each, at=each.date) for each in self.refusals],
+            "transcripts": dict(sorted(self.projects.items())),
+            "left_out": self.counts_left_out(),
+            "commands": self.commands,
+            "failed": self.failed,
+            "passed_over": {
+                "lines": self.passed.lines,
+                "files": sorted(self.passed.files),
+                "links": self.passed.outside,
+            },
+            **self.account(),
+            "seconds": round(seconds, 1),
         }
 
+    def _repeated(self, error: list[Failure]) -> dict[str, Any]:
+        return repeated_error(error, self.here.get(error[-1].project))
 
-async def asked_in(files: Sequence[Path], project: str, gate: RedactionGate) -> list[Asked]:
-    """Return what the last sessions in some files were asked, and how they ended, redacted; the last one first."""
-    found = []
-    for task in filter(None, map(transcripts.task_in, files)):
-        texts = [whole_words(text, _EXAMINED) for text in (task.prompt, task.ending)]
-        texts = (await gate.pass_data({"text": texts})).data["text"]
-        prompt, ending = (
-            shortened(out.one_line(tidied(text, project, task.folder or None)), _TEXT_MAX) for text in texts
-        )
-        found.append(Asked(task.at, prompt, ending))
-        if len(found) == _LATEST:
-            break
-    return found
+    def counts_left_out(self) -> dict[str, int]:
+        """Return how many transcripts, and commands of others, are left out."""
+        return {**{why.name.lower(): self.left_out[why] for why in LeftOut}, "commands": self.strayed}

@@ -20,7 +20,8 @@ from learning_memory_server.cli.command import Commands, Offline, Result, curren
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
-from learning_memory_server.cli.maintenance.learning import LearnReport, read_lesson
+from learning_memory_server.cli.maintenance.learning import read_lesson
+from learning_memory_server.cli.past import LearnReport
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -90,12 +91,7 @@ async def start(
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     succeeded = not {"refused", "failed"}.intersection(clients.values())
-    document = {
-        "clients": clients,
-        "kept": lesson.kept,
-        "left_out": lesson.counts_left_out(),
-        **lesson.account.document(),
-    }
+    document = {"clients": clients, "kept": lesson.kept, "left_out": lesson.counts_left_out(), **lesson.account()}
     return Result(document, succeeded)
 
 
@@ -138,7 +134,7 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects:
-        lesson.account.show("What worked in place of a command is offered below, or by: learning-memory-server review")
+        lesson.show_account("What worked in place of a command is offered below, or by: learning-memory-server review")
         return
     out.say(
         f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "

@@ -155,5 +155,4 @@ UNWINDING: Final = 0.6  # A command, to clean up after Ctrl-C
 SHARED_AGAIN: Final = 5.0  # Between looks at the branches of a repository whose shared lessons are read
 SESSION_HEARD: Final = 30 * 60  # A session without a front counts as running after a sign of life
 RECENT: Final = 30 * 24 * 3600  # What counts as lately in `last_30_days` of a cluster
-TRANSCRIPT_AT_REST: Final = 3600  # A session that wrote something within this time may go on
 FIT_CHILD_KEPT: Final = 60.0  # The process that fits clusters, without a request

@@ -41,7 +41,7 @@ CALLS = {
         "{archive} --dry-run",
         "{archive} --apply-deletions --yes",
     ],
-    "learn-from": ["{transcript} --tasks", "{transcript} --yes"],
+    "learn-from": ["{transcript}", "{transcript} --yes"],
     "reindex": ["", "strategy"],
     "migrate": ["--to {server}", "--leave {server}"],
     "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],

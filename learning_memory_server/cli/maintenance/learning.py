@@ -2,178 +2,34 @@
 
 import os
 import uuid
-from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from enum import Enum
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access import complete_index, open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
-from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
-from learning_memory_server.cli.past import LOSSES, Account, asked_in
-from learning_memory_server.journal.codec import FAILURE, MEMORY, JournalRecord
+from learning_memory_server.cli.past import LOSSES, LearnReport, LeftOut
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.past import Past
 from learning_memory_server.learning.failures.refusals import refusal_of
-from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import REFUSAL, Memory
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.project import short_name
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views import fields
-from learning_memory_server.server.views.failure_views import repeated_error
-from learning_memory_server.system import timeouts
 
 _MB: Final = 1_000_000
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")  # Of ids without a project, which may be renamed
-_LONGEST: Final = 2_000  # Characters of the prompt and of the ending that are kept. Pasted logs are longer
-
-
-class LeftOut(Enum):
-    """Why nothing is kept of a transcript."""
-
-    OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
-    GONE_FOLDERS = "of folders that are gone; name one to take it"
-    EARLIER = "from before the git directory there was made; name one to take it"
-    WITHOUT_FOLDER = "without a folder; name one to take it"
-
-
-@dataclass(slots=True)
-class LearnReport:
-    """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
-
-    `strayed` counts commands that sessions ran in folders of others; `known`, failures and tasks that are here already,
-    or were forgotten. `here` is the folder of the current project, by its name.
-    """
-
-    place: Path
-    projects: Counter[str] = field(default_factory=Counter)
-    left_out: Counter[LeftOut] = field(default_factory=Counter)
-    strayed: int = 0
-    commands: int = 0
-    failed: int = 0
-    errors: list[list[Failure]] = field(default_factory=list)
-    tasks: list[Memory] = field(default_factory=list)
-    refusals: list[Memory] = field(default_factory=list)
-    known: int = 0
-    kept: int = 0
-    passed: transcripts.Passed = field(default_factory=transcripts.Passed)
-    here: Mapping[str, str] = field(default_factory=dict)
-    account: Account = field(default_factory=Account)
-
-    @property
-    def failures(self) -> list[Failure]:
-        """The failures to keep, oldest first."""
-        return sorted((each for known in self.errors for each in known), key=lambda each: each.created_at)
-
-    @property
-    def size(self) -> str:
-        """How much there is to keep, in words; empty if there is nothing."""
-        parts = [(len(self.failures), "failure"), (len(self.tasks), "task"), (len(self.refusals), "refusal")]
-        return " and ".join(out.counted(count, noun) for count, noun in parts if count)
-
-    def show(self) -> None:
-        """Print what was found."""
-        if not self.projects:
-            out.say(f"No transcripts of this project in {out.one_line(str(self.place))}.")
-            self.show_left_out()
-            return
-        for records in (
-            [error_record(self._repeated(error), "no remedy that always works") for error in self.errors],
-            [out.Record(["task", out.date(each.date), short_name(each.project)], each.text) for each in self.tasks],
-            [out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals],
-        ):
-            out.records(records[: out.SHOWN])
-            out.rest(len(records))
-        names = sorted(map(out.one_line, self.projects))
-        more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
-        facts = [
-            ("transcripts", f"{sum(self.projects.values()):,} of {', '.join(names[: out.SHOWN])}{more}"),
-            ("commands", f"{self.commands:,}, of which {self.failed:,} failed"),
-            ("to keep", self.size or "nothing new"),
-            ("known", f"{self.known:,}"),
-        ]
-        skipped = [
-            (self.passed.lines, "line", "damaged or too long"),
-            (self.passed.outside, "link", "to other folders"),
-        ]
-        reasons = [*map(out.one_line, self.passed.files)]
-        reasons += [f"{out.counted(count, noun)} {why}" for count, noun, why in skipped if count]
-        out.facts([*facts, *(("passed over", reason) for reason in reasons)])
-        self.show_left_out()
-
-    def show_left_out(self) -> None:
-        """Print how many transcripts and commands are not the project's, and why."""
-        for why in filter(self.left_out.get, LeftOut):
-            out.say(f"Left out: {out.counted(self.left_out[why], 'transcript')} {why.value}.")
-        if self.strayed:
-            out.say(f"Left out: {out.counted(self.strayed, 'command')} in other folders than the session's project.")
-
-    async def keep(self, settings: Settings) -> None:
-        """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
-        claims = claims_of(settings)
-        for folder in () if settings.project else self.here.values():
-            # The project begins here, and sessions in this folder may be told of it.
-            if (found := claims.find(Path(folder), Offline(settings).projects.has)).is_told:
-                claims.record_roots(Path(folder), found.project)
-        records = [JournalRecord.of(FAILURE, each) for each in self.failures]
-        records += [JournalRecord.of(MEMORY, each) for each in self.tasks]
-        async with open_connection(settings, "learn-from") as connection:
-            self.kept = await connection.add(records)
-            if self.tasks:
-                await complete_index(connection)
-        if self.refusals:
-            Offline(settings).preference_log.keep_found(self.refusals)
-            out.say(
-                f"`review` asks about {out.counted(len(self.refusals), 'refusal')}: agents hear of none without a yes."
-            )
-        out.say(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
-
-    def document(self, seconds: float) -> dict[str, Any]:
-        """Return a `LearnDocument`."""
-        return {
-            "kept": self.kept,
-            "new": len(self.failures) + len(self.tasks),
-            "known": self.known,
-            "errors": [self._repeated(error) for error in self.errors],
-            "tasks": [fields(("id", "project", "at", "text"), each, at=each.date) for each in self.tasks],
-            "refusals": [fields(("project", "at", "text"), each, at=each.date) for each in self.refusals],
-            "transcripts": dict(sorted(self.projects.items())),
-            "left_out": self.counts_left_out(),
-            "commands": self.commands,
-            "failed": self.failed,
-            "passed_over": {
-                "lines": self.passed.lines,
-                "files": sorted(self.passed.files),
-                "links": self.passed.outside,
-            },
-            **self.account.document(),
-            "seconds": round(seconds, 1),
-        }
-
-    def _repeated(self, error: list[Failure]) -> dict[str, Any]:
-        return repeated_error(error, self.here.get(error[-1].project))
-
-    def counts_left_out(self) -> dict[str, int]:
-        """Return how many transcripts, and commands of others, are left out."""
-        return {**{why.name.lower(): self.left_out[why] for why in LeftOut}, "commands": self.strayed}
 
 
 class _Home(NamedTuple):
@@ -254,13 +110,7 @@ async def learn_from(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also from other projects, each under its own name.")] = False,
-    tasks: Annotated[
-        bool,
-        typer.Option("--tasks", help="Also keep what each session was asked first and answered last, as a memory."),
-    ] = False,
-    report: Annotated[
-        bool, typer.Option("--report", help="Only say what failed most and what was asked; keep nothing.")
-    ] = False,
+    report: Annotated[bool, typer.Option("--report", help="Only say what failed most; keep nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
 ) -> Result:
     """Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
@@ -274,14 +124,12 @@ async def learn_from(
     agents get a fix when the error comes again. `review` then asks about
     calls that you refused with words. Run it again
     after an interruption, or later: what is known is not added twice.
-    With --tasks, a session that wrote something within the last hour is left
-    for the next time.
     """
     began = monotonic()
     settings = open_settings()
-    lesson = await read_lesson(settings, path, every=every, tasks=tasks)
+    lesson = await read_lesson(settings, path, every=every)
     if report and lesson.projects:
-        lesson.account.show("What worked in place of a command can be kept: learning-memory-server learn-from")
+        lesson.show_account("What worked in place of a command can be kept: learning-memory-server learn-from")
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
@@ -291,22 +139,20 @@ async def learn_from(
     return Result(lesson.document(monotonic() - began))
 
 
-async def read_lesson(
-    settings: Settings, path: Path | None = None, *, every: bool = False, tasks: bool = False
-) -> LearnReport:
+async def read_lesson(settings: Settings, path: Path | None = None, *, every: bool = False) -> LearnReport:
     """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
     lesson = LearnReport(path or transcripts.projects_folder(os.environ), here=folders_here(settings))
     if path or lesson.place.is_dir():
-        await _read(lesson, _Owners(settings, path, every=every), settings, tasks=tasks)
+        await _read(lesson, _Owners(settings, path, every=every), settings)
     return lesson
 
 
-async def _read(lesson: LearnReport, owners: _Owners, settings: Settings, *, tasks: bool) -> None:
+async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> None:
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = transcripts.projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
-    memories, past = dict[str, Memory](), Past()
+    past = Past()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
         wanted = []
         for path in transcripts.find_transcripts(lesson.place, lesson.passed):
@@ -333,21 +179,9 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings, *, tas
                 past.saw(ran)
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
             lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
-            if (
-                tasks
-                and (task := transcripts.task_in(path))
-                and not any(owners.has_strayed(folder, began) for folder in (task.folder, task.ended_in))
-                and (now := utc_now()) - task.at >= timedelta(seconds=timeouts.TRANSCRIPT_AT_REST)
-            ):
-                memory = await _memory_of(task, project, gate, now)
-                memories[memory.id] = memory
             before += size
-    newest = [path for path, *_ in sorted(wanted, key=lambda each: str(each[1].at or ""), reverse=True)]
-    asked = await asked_in(newest, current_project(settings), gate)
-    losses = await past.losses(gate, LOSSES)
-    latest = sorted(lesson.refusals, key=lambda each: each.date, reverse=True)
-    words = [each.text for each in latest]
-    lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, words)
+    lesson.losses = await past.losses(gate, LOSSES)
+    lesson.words = [each.text for each in sorted(lesson.refusals, key=lambda each: each.date, reverse=True)]
     stored = Offline(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failure_log)
@@ -356,9 +190,6 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings, *, tas
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
     lesson.refusals = stored.preference_log.new(lesson.refusals if settings.preferences else ())
-    fresh = set(stored.memory_log.look_up(memories).unknown)
-    lesson.known += len(memories) - len(fresh)
-    lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 
 
 async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate: RedactionGate) -> Memory:
@@ -367,21 +198,3 @@ async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate:
     refusal = await refusal_of(refused, session, project, refused.folder, gate)
     name = str(uuid.uuid5(_NAMESPACE, f"{session} {refused.id}"))
     return Memory(name, refusal.told, {"source": REFUSAL}, refusal.at, project, utc_now(), refusal=refusal)
-
-
-async def _memory_of(task: transcripts.Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:
-    """Return a memory of a task and its ending, with the same id whenever it is made."""
-    texts = [
-        text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
-        for text in (task.prompt, task.ending)
-    ]
-    texts = [tidied(text, project, task.folder or None) for text in texts]
-    prompt, ending = (await redaction.pass_data({"text": texts})).data["text"]
-    return Memory(
-        id=str(uuid.uuid5(_NAMESPACE, session_hash(task.session))),
-        text=f"Task: {prompt}\n\nHow it ended: {ending}",
-        metadata={"source": "Claude Code session", "tags": ["task"], "timestamp": task.at.isoformat()},
-        date=task.at,
-        project=project,
-        created_at=now,
-    )

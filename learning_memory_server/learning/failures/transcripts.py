@@ -1,4 +1,4 @@
-"""Claude Code's transcripts: their places, the shell commands in them, and the subjects of sessions.
+"""Claude Code's transcripts: their places, and the shell commands and refused calls in them.
 
 A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects`; subagents have files next to
 it or below. A command is a `tool_use` and a `tool_result` with the same id. The format is not documented and changes,
@@ -32,9 +32,6 @@ SHELLS: Final = frozenset({"Bash", "PowerShell"})  # Claude Code's tools that ru
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200  # Lines in which the beginning of a session is looked for. It is in the first or second one.
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
-_SAYS: Final = b'"message"'
-_MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
-"""How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 _REJECTED: Final = b"The tool use was rejected (eg. if it was a file edit, the"
 _REFUSED: Final = re.compile(
@@ -56,18 +53,6 @@ class Beginning(NamedTuple):
 
     folder: str = ""
     at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """The subject of a session."""
-
-    session: str  # Claude Code's id of the session
-    folder: str  # where the user wrote the prompt, empty if it is not known
-    prompt: str  # what the user wrote first
-    ending: str  # what the agent wrote last
-    at: datetime  # when it wrote that
-    ended_in: str  # where, empty if it is not known
 
 
 @dataclass(slots=True)
@@ -140,31 +125,6 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
                 passed.lines += 1
     except _UNREADABLE as error:
         passed.note(path, error)
-
-
-def task_in(path: Path) -> Task | None:
-    """Return the subject of a session, None without a prompt or an answer. Texts in the user's name do not count."""
-    prompt = session = folder = ""
-    last: tuple[str, datetime, str] | None = None
-    try:
-        # Of the lines that ask for tools and have their results, few have a text, too.
-        for record in (_record(line) for line in _lines(path) if _SAYS in line):
-            texts = (part for part in _message(record) if part.get("type") == "text")
-            said = _joined(texts).strip()
-            if not said or record.get("isSidechain") is True:
-                continue
-            at = _moment(record.get("timestamp"))
-            if record.get("type") == "assistant" and prompt and at:
-                last = (said, at, _text(record.get("cwd")))
-            elif (
-                record.get("type") == "user"
-                and not (prompt or record.get("isMeta") or record.get("isCompactSummary"))
-                and not said.startswith(_MADE)
-            ):
-                prompt, folder, session = said, _text(record.get("cwd")), _session(record, path)
-    except _UNREADABLE:
-        return None
-    return Task(session, folder, prompt, *last) if prompt and last else None
 
 
 # The tool and the command or file of calls without a result, by their ids: in an interrupted session, some never end.

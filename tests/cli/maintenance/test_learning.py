@@ -219,28 +219,6 @@ def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, s
 
 
 @pytest.mark.slow
-def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any, own: Path) -> None:
-    token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)
-    long = "The tests pass. " * 300
-    write_here(own / "a.jsonl", *MENDED, prompt=f"Use {token} in {Path.home()}/x", ending=long)
-    write_here(own / "b.jsonl", ran("ls"), session="b", at=datetime.now(UTC))
-    assert learn()["tasks"] == []
-    (task,) = learn("--tasks")["tasks"]
-    start = "Task: Use [redacted: github token] in ~/x\n\nHow it ended: The tests pass. The"
-    assert task["text"].startswith(start)
-    assert task["text"].endswith(" \N{HORIZONTAL ELLIPSIS}")
-    assert len(task["text"]) < 2_200
-    assert "to keep      1 failure and 1 task" in run("learn-from", "--tasks").stdout
-    assert learn("--tasks", "--yes")["kept"] == 2
-    again = learn("--tasks", "--yes")
-    assert (again["known"], again["new"], again["kept"]) == (2, 0, 0)
-    (memory,) = json.loads(run("memories", "--json").stdout)["results"]
-    assert memory["id"] == task["id"]
-    assert run("forget", task["id"], "--yes").exit_code == 0
-    assert learn("--tasks")["tasks"] == []
-
-
-@pytest.mark.slow
 def test_on_a_terminal_a_person_is_asked(environment: dict[str, str], own: Path, storage: Path) -> None:
     write_here(own / "first.jsonl", *MENDED)
     with on_a_terminal(environment, "learn-from") as (process, terminal):

@@ -77,7 +77,7 @@ def test_refusals_that_wait_follow_the_name_of_their_project(learn: Any, run: An
         Journal(storage / "journal").names.rename(before, after, [before], NOON)
         found = json.loads(printed(run("review", "--json", LEARNING_MEMORY_PROJECT=after)))["results"]
         assert [each["project"] for each in found] == [after, after]
-        assert learn("--yes", "--tasks", LEARNING_MEMORY_PROJECT=after)["refusals"] == []
+        assert learn("--yes", LEARNING_MEMORY_PROJECT=after)["refusals"] == []
 
 
 def test_imitations_and_the_setting_find_none(learn: Any, own: Path, tmp_path: Path) -> None:

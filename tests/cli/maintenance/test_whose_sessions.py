@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.model.caller import session_hash
+from learning_memory_server.model.failure import failure_id
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed
 from tests.learning.failures.written import NOON, failed, ran, write_transcript
@@ -86,9 +88,11 @@ def test_folders_that_claude_code_calls_the_same_learn_nothing_of_each_other(
     sessions = {place: wrote(place) for place in places}
     assert len({file.parent for file in sessions.values()}) == 1
     for here in (places[0], places[18], places[40]):
-        document = learn(here, "--tasks")
-        (task,) = document["tasks"]
-        assert task["text"].startswith(f"Task: {sessions[here].stem}\n")
+        document = learn(here)
+        (error,) = document["errors"]
+        (failure,) = error["failures"]
+        about = "garden", error["signature"], session_hash(sessions[here].stem), failure["command"]
+        assert failure["id"] == failure_id(*about)
         assert document["transcripts"] == {"garden": 1}
         assert left_out(document) == {"other_projects": len(places) - len(gone) - 1, "gone_folders": len(gone)}
     assert len(learn(places[0], "--all")["transcripts"]) == len(places)
@@ -179,7 +183,7 @@ def test_the_folder_and_the_beginning_of_a_session_decide(
     file = wrote(cwd, here, *MENDED, **more)
     if is_undated:
         file.write_text(file.read_text("utf-8").replace('"timestamp"', '"time"'), "utf-8")
-    document = learn(here, "--tasks")
+    document = learn(here)
     assert left_out(document) == ({} if why is None else {why: 1})
     assert document["transcripts"] == ({"garden": 1} if why is None else {})
     assert len(document["errors"]) == (why is None)
@@ -219,16 +223,6 @@ def test_commands_in_folders_of_others_are_left_out_of_a_session(learn: Any, wro
     assert (document["commands"], left_out(document)) == (2, {"commands": 2})
     named = wrote("/gone/shop", None, ran("sh a.sh", **away), ran("ls", record={"cwd": "/gone/shop/docs"}))
     assert left_out(learn(here, str(named))) == {"commands": 1}
-
-
-def test_a_task_that_ended_in_the_folder_of_another_project_is_not_kept(learn: Any, wrote: Any, tmp_path: Path) -> None:
-    here, other = repository(tmp_path / "shop"), repository(tmp_path / "other")
-    for number in (1, -1):
-        file = wrote(here)
-        lines = file.read_text("utf-8").splitlines()
-        lines[number] = json.dumps({**json.loads(lines[number]), "cwd": str(other)})
-        file.write_text("\n".join([*lines[:1], json.dumps({"cwd": str(here)}), *lines[1:]]), "utf-8")
-    assert learn(here, "--tasks")["tasks"] == []
 
 
 def test_who_names_a_transcript_says_what_it_is_of_and_who_names_all_does_not(

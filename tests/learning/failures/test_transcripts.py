@@ -3,7 +3,6 @@
 import gzip
 import json
 import tracemalloc
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from learning_memory_server.learning.failures.transcripts import (
     commands_in,
     find_transcripts,
     projects_folder,
-    task_in,
 )
 from tests.learning.failures.written import MISSING, NOON, Call, failed, lines_of, ran, write_transcript
 
@@ -163,40 +161,3 @@ def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
     assert len(list(commands_in(path, Passed(), told.append))) == 600
     assert told == sorted(told)
     assert 0 < told[0] <= told[-1] <= path.stat().st_size
-
-
-def test_a_task_is_the_first_prompt_and_the_last_answer(tmp_path: Path) -> None:
-    task = task_in(write_transcript(tmp_path / "a.jsonl", ran("ls"), prompt="Tidy the shed", ending="It is tidy."))
-    assert task is not None
-    assert (task.session, task.folder) == ("first", "/work/shop")
-    assert (task.prompt, task.ending, task.at) == ("Tidy the shed", "It is tidy.", NOON + timedelta(seconds=1))
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        {"message": {"content": "<command-name>/clear</command-name>"}},
-        {"message": {"content": [{"type": "text", "text": "<system-reminder>x</system-reminder>"}]}},
-        {"message": {"content": "Summary of before"}, "isCompactSummary": True},
-        {"message": {"content": "Some hint"}, "isMeta": True},
-        {"message": {"content": "Look into the cellar"}, "isSidechain": True},
-        {"message": {"content": "  "}},
-        {"message": "none"},
-    ],
-)
-def test_what_nobody_wrote_is_not_a_prompt(tmp_path: Path, made: dict[str, Any]) -> None:
-    rest = lines_of(prompt="Tidy the shed")
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join([json.dumps({"type": "user", **made}), *rest]), "utf-8")
-    task = task_in(path)
-    assert task is not None
-    assert task.prompt == "Tidy the shed"
-    path.write_text("\n".join([json.dumps({"type": "user", **made}), rest[-1]]), "utf-8")
-    assert task_in(path) is None
-
-
-def test_a_session_without_an_answer_has_no_task(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(lines_of(ran("ls"))[:-1]), "utf-8")
-    assert task_in(path) is None
-    assert task_in(tmp_path / "none.jsonl") is None
