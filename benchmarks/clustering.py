@@ -116,7 +116,7 @@ def main() -> None:
     paths = sorted(options.data.glob("clusters-*")) if options.data.is_dir() else [options.data]
     if not paths:
         sys.exit(f"there is no clusters-* in {options.data}")
-    embedder = load_embedder(options.model, None)
+    embedder = load_embedder(options.model)
     reports: dict[str, dict[str, Any]] = {}
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="sklearn")

@@ -75,7 +75,7 @@ def main() -> None:
         paths = sorted(options.data.glob("retrieval-*.json")) if options.data.is_dir() else [options.data]
         if not paths:
             sys.exit(f"there is no retrieval-*.json in {options.data}")
-    embedder = load_embedder(options.model, None)
+    embedder = load_embedder(options.model)
     reranker = CrossEncoderReranker(options.reranker) if options.reranker else None
     reports = {}
     for path in paths:

@@ -97,7 +97,7 @@ def models(opened: ExitStack) -> Iterator[tuple[str, Embedder]]:
     yield "first 128", Varied(default, "first 128", lambda _, made: made[:, :128])
     yield "averaged", Varied(default, "averaged", averaging(default.identity.dimension))
     double = opened.enter_context(OllamaStub("moved:latest", embedder=moved))
-    yield "Ollama", OllamaEmbedder(double.name, None, double.url)
+    yield "Ollama", OllamaEmbedder(double.name, double.url)
 
 
 def in_eight_bits(matrix: Vectors) -> Vectors:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
-from learning_memory_server.embedding.source import check_dimension, find_source, loading_errors
+from learning_memory_server.embedding.source import find_source, loading_errors
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -34,20 +34,15 @@ def load_ahead(raw: Mapping[str, object], load: Callable[[], Embedder] = load_pa
     return loaded
 
 
-def load_embedder(model: str, dimension: int | None, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
+def load_embedder(model: str, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
     """Load a model. onnxruntime runs it if it can, otherwise the library of the extra.
 
     Args:
         model: The default model's name, or what `find_source` finds.
-        dimension: The length that a vector must have; None accepts the model's.
         packaged: Loads the packaged model, or waits for one that is being loaded.
     """
-    loaded = packaged() if model == DEFAULT_MODEL else _load_other(model)
-    check_dimension(model, dimension, loaded.identity.dimension)
-    return loaded
-
-
-def _load_other(model: str) -> Embedder:
+    if model == DEFAULT_MODEL:
+        return packaged()
     source = find_source(model)
     with loading_errors("embedding", model):
         if source.graph:

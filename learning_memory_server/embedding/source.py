@@ -246,15 +246,6 @@ def file_digest(path: Path) -> str:
     return _digest([path])
 
 
-def check_dimension(model: str, wanted: int | None, actual: int) -> None:
-    """Check the length of a model's vectors against the setting."""
-    if wanted not in (None, actual):
-        raise EmbeddingUnavailableError(
-            f"embedding_dimension is {wanted}, but {model} makes vectors of length {actual}.",
-            hint=f"Set embedding_dimension to {actual}, or leave it out.",
-        )
-
-
 def _digest(paths: Sequence[Path]) -> str:
     """Return the SHA-256 of files, one after the other."""
     digest = hashlib.sha256()

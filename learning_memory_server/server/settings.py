@@ -103,7 +103,7 @@ RedactionAllow = Annotated[
 ]
 REMOVED: Final = frozenset(
     (
-        *("budget_bytes", "check_in_calls", "commands_start_hub", "episodes"),
+        *("budget_bytes", "check_in_calls", "commands_start_hub", "embedding_dimension", "episodes"),
         *("qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor"),
     )
 )
@@ -151,9 +151,6 @@ class Settings(BaseModel):
     )
     ollama_url: Annotated[str, AfterValidator(_is_http), AfterValidator(_names_a_host)] = Field(
         default="http://127.0.0.1:11434", description="The Ollama server of the `ollama` backend."
-    )
-    embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
-        default=None, description="If set, the model's vectors must have this length."
     )
     reranker_model: Model | None = Field(
         default=None,

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
@@ -18,7 +19,7 @@ COUNT = 30
 
 async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[str], str]:
     """Learn, search, and return how many points there are, what was found, and the model's digest."""
-    async with opened(path, embedding_dimension=dimension) as services:
+    async with opened(path, load=lambda: HashingEmbedder(dimension)) as services:
         entries = [numbered(number, goal=f"Mend machine{number}") for number in new]
         services.collector.add_resolved(entries)
         await services.writer.complete()

@@ -91,7 +91,7 @@ sys.addaudithook(watch)
 """
 EMBED = """
 from learning_memory_server.embedding.loading import load_embedder
-embedder = load_embedder(sys.argv[2], None)
+embedder = load_embedder(sys.argv[2])
 print(embedder.identity.model, embedder.identity.definition.split()[0], embedder.embed_queries(["x"])[0].shape)
 """
 

@@ -24,12 +24,12 @@ def stub() -> Iterator[OllamaStub]:
 
 @pytest.fixture
 def embedder(stub: OllamaStub) -> OllamaEmbedder:
-    return OllamaEmbedder(MODEL, None, stub.url)
+    return OllamaEmbedder(MODEL, stub.url)
 
 
 def refusal_of(stub: OllamaStub, model: str = MODEL, timeout: float = 5) -> str:
     with pytest.raises(EmbeddingUnavailableError) as caught:
-        OllamaEmbedder(model, None, stub.url, timeout)
+        OllamaEmbedder(model, stub.url, timeout)
     assert caught.value.hint
     return caught.value.sentence
 
@@ -37,7 +37,7 @@ def refusal_of(stub: OllamaStub, model: str = MODEL, timeout: float = 5) -> str:
 def test_documents_are_unit_rows_in_the_order_of_their_texts(stub: OllamaStub) -> None:
     texts = [f"text number {number}" for number in range(70)]
 
-    vectors = OllamaEmbedder(MODEL, 8, stub.url).embed_documents(texts)
+    vectors = OllamaEmbedder(MODEL, stub.url).embed_documents(texts)
 
     expected = HashingEmbedder(8).embed_documents([f"search_document: {text}" for text in texts])
     assert vectors.dtype == np.float32
@@ -87,10 +87,10 @@ def test_a_name_is_completed_like_ollama_does(name: str, full: str) -> None:
 
 
 def test_the_identity_has_the_digest_that_the_name_points_to(stub: OllamaStub) -> None:
-    identity = OllamaEmbedder(MODEL, None, stub.url).identity
-    again = OllamaEmbedder(f"{MODEL}:latest", None, stub.url).identity
+    identity = OllamaEmbedder(MODEL, stub.url).identity
+    again = OllamaEmbedder(f"{MODEL}:latest", stub.url).identity
     stub.digest = "f" * 64
-    moved = OllamaEmbedder(MODEL, None, stub.url).identity
+    moved = OllamaEmbedder(MODEL, stub.url).identity
 
     assert (identity.provider, identity.model) == ("ollama", "nomic-embed-text:latest")
     assert (identity.weights, identity.dimension, identity.max_tokens) == (OllamaStub.digest, 8, CONTEXT)
@@ -114,11 +114,6 @@ def test_a_dimension_that_changes_between_answers_is_noticed(stub: OllamaStub, e
         embedder.embed_documents(["x"])
 
 
-def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(stub: OllamaStub) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* length 8"):
-        OllamaEmbedder(MODEL, 768, stub.url)
-
-
 def test_a_missing_model_has_to_be_pulled(stub: OllamaStub) -> None:
     assert refusal_of(stub, "all-minilm") == "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm"
 
@@ -137,7 +132,7 @@ def test_a_server_that_does_not_run_is_reported() -> None:
         with pytest.raises(
             EmbeddingUnavailableError, match=r"Ollama at http://127\.[^ ]* cannot be reached: nothing"
         ) as caught:
-            OllamaEmbedder(MODEL, None, url)
+            OllamaEmbedder(MODEL, url)
 
     assert "ollama serve" in str(caught.value.hint)
     assert "secret" not in caught.value.sentence
@@ -155,7 +150,7 @@ def test_a_silent_server_times_out(stub: OllamaStub) -> None:
 def test_a_lost_connection_is_retried(stub: OllamaStub) -> None:
     stub.drops = 2
 
-    assert OllamaEmbedder(MODEL, None, stub.url).embed_queries(["x"])[0].shape == (8,)
+    assert OllamaEmbedder(MODEL, stub.url).embed_queries(["x"])[0].shape == (8,)
 
 
 @pytest.mark.slow
@@ -231,7 +226,7 @@ def test_too_few_vectors_are_refused(stub: OllamaStub, embedder: OllamaEmbedder)
 
 def test_a_text_that_the_server_refuses_as_too_long_is_truncated(stub: OllamaStub) -> None:
     stub.refuses_long = True
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    embedder = OllamaEmbedder(MODEL, stub.url)
     long = "word " * 1500
 
     vectors = embedder.embed_documents(["short", long])

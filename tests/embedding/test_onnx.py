@@ -24,7 +24,7 @@ LENGTH = "sentence_bert_config.json"
 
 
 def load(folder: Path) -> Embedder:
-    return load_embedder(str(folder), None)
+    return load_embedder(str(folder))
 
 
 @pytest.fixture
@@ -216,11 +216,6 @@ def test_what_onnxruntime_cannot_run_is_left_to_the_library(folder: Path) -> Non
     assert source.obstacle.startswith("its pooling is unknown")
 
 
-def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(folder: Path) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 8\."):
-        load_embedder(str(folder), 768)
-
-
 WITHOUT_LIBRARIES = """
 import sys
 for name in ("torch", "sentence_transformers", "transformers", "onnx"):
@@ -229,7 +224,7 @@ from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 for model in sys.argv[1:]:
     try:
-        print(load_embedder(model, None).embed_queries(["a text"])[0].shape)
+        print(load_embedder(model).embed_queries(["a text"])[0].shape)
     except EmbeddingUnavailableError as error:
         print(error.sentence)
 print("huggingface_hub" in sys.modules)
@@ -274,8 +269,8 @@ def test_a_model_in_the_cache_is_found_by_its_name(home: Path) -> None:
     folder = cached(home, "acme/small", "0123abcd")
     (folder / "onnx" / "model_quantized.onnx").write_bytes(graph(["input_ids"]))
 
-    usual = load_embedder("acme/small", None).identity
-    named = load_embedder("acme/small/onnx/model_quantized.onnx", None).identity
+    usual = load_embedder("acme/small").identity
+    named = load_embedder("acme/small/onnx/model_quantized.onnx").identity
 
     assert usual.model == named.model == "acme/small"
     assert usual.digest != named.digest
@@ -289,15 +284,15 @@ def test_links_into_the_cache_s_store_are_followed(home: Path) -> None:
         path.rename(blobs / str(number))
         path.symlink_to(os.path.relpath(blobs / str(number), path.parent))
 
-    assert load_embedder("acme/small", None).identity.model == "acme/small"
+    assert load_embedder("acme/small").identity.model == "acme/small"
 
 
 def test_the_commit_of_the_first_use_is_kept(home: Path) -> None:
     cached(home, "acme/small", "first")
-    before = load_embedder("acme/small", None).identity
+    before = load_embedder("acme/small").identity
     change(cached(home, "acme/small", "second") / POOLING, pooling_mode="cls")
 
-    assert load_embedder("acme/small", None).identity == before
+    assert load_embedder("acme/small").identity == before
     record = json.loads((home / "models--acme--small" / "learning-memory.json").read_text("utf-8"))
     assert record["commit"] == "first"
     assert record["digests"]["onnx/model.onnx"] == before.weights
@@ -305,11 +300,11 @@ def test_the_commit_of_the_first_use_is_kept(home: Path) -> None:
 
 def test_a_file_that_changed_since_the_first_use_is_a_clear_error(home: Path) -> None:
     folder = cached(home, "acme/small", "first")
-    load_embedder("acme/small", None)
+    load_embedder("acme/small")
     (folder / "onnx/model.onnx").write_bytes(graph(["input_ids"]))
 
     with pytest.raises(EmbeddingUnavailableError, match=r"SHA-256 of onnx/model\.onnx has changed") as caught:
-        load_embedder("acme/small", None)
+        load_embedder("acme/small")
     assert "download-model acme/small`, which repairs it" in str(caught.value.hint)
     assert str(home / "models--acme--small" / "learning-memory.json") in str(caught.value.hint)
 
@@ -319,7 +314,7 @@ def test_a_damaged_record_is_written_again(content: str, home: Path) -> None:
     record = cached(home, "acme/small", "first").parent.parent / "learning-memory.json"
     record.write_text(content, "utf-8")
 
-    load_embedder("acme/small", None)
+    load_embedder("acme/small")
 
     assert json.loads(record.read_text("utf-8"))["commit"] == "first"
 
@@ -329,7 +324,7 @@ def test_what_is_not_there_is_a_clear_error(name: str, home: Path) -> None:
     cached(home, "acme/small", "first")
 
     with pytest.raises(EmbeddingUnavailableError, match="is not on this machine"):
-        load_embedder(name, None)
+        load_embedder(name)
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def packaged() -> Embedder:
-    return load_embedder(DEFAULT_MODEL, None)
+    return load_embedder(DEFAULT_MODEL)
 
 
 def damaged(tmp_path: Path, name: str) -> Path:
@@ -98,11 +98,6 @@ def test_the_identity_is_the_weights_not_the_original_s(packaged: Embedder) -> N
     assert identity.weights == file_digest(packaged_model() / "weights.bin") == packaged_source().weights
     # Collections on users' machines have it in their names.
     assert identity.digest == "3fc78b9452ac"
-
-
-def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384"):
-        load_embedder(DEFAULT_MODEL, 768)
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "tokenizer.json"])

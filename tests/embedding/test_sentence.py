@@ -64,19 +64,12 @@ def test_the_identity_names_the_weights_and_not_the_folder(embedder: SentenceEmb
     assert (identity.dimension, identity.max_tokens) == (384, 256)
     assert identity.weights.startswith("53aa51172d14")
     assert "/" not in f"{identity}"
-    assert identity.digest == load_embedder(str(ORIGINAL), 384).identity.digest
-
-
-def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384") as caught:
-        load_embedder(str(ORIGINAL), 768)
-
-    assert caught.value.hint == "Set embedding_dimension to 384, or leave it out."
+    assert identity.digest == load_embedder(str(ORIGINAL)).identity.digest
 
 
 def test_an_empty_folder_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError, match="not on this machine"):
-        load_embedder(str(tmp_path), None)
+        load_embedder(str(tmp_path))
 
 
 def test_a_damaged_model_is_reported_without_the_library_s_message(tmp_path: Path) -> None:
@@ -84,7 +77,7 @@ def test_a_damaged_model_is_reported_without_the_library_s_message(tmp_path: Pat
     (folder / "model.safetensors").write_bytes(b"half a model")
 
     with pytest.raises(EmbeddingUnavailableError, match="could not be loaded") as caught:
-        load_embedder(str(folder), None)
+        load_embedder(str(folder))
     assert "doctor" in str(caught.value.hint)
 
 
@@ -96,7 +89,7 @@ def test_a_model_that_needs_its_own_code_is_refused(tmp_path: Path) -> None:
     (folder / "own.py").write_text("raise SystemExit('it was run')", "utf-8")
 
     with pytest.raises(EmbeddingUnavailableError) as caught:
-        load_embedder(str(folder), None)
+        load_embedder(str(folder))
     assert caught.value.hint == "It needs its own code, which this server never runs: choose another model."
 
 
@@ -111,7 +104,7 @@ sys.addaudithook(watch)
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 try:
-    load_embedder("nobody/such-a-model", None)
+    load_embedder("nobody/such-a-model")
 except EmbeddingUnavailableError as error:
     print(error.message)
 """

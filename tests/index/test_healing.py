@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner
@@ -291,7 +292,7 @@ async def test_what_another_model_left_on_the_server_is_forgotten_with_the_rest(
     async with person(tmp_path / "ann", double):
         pass
     first = list(double.engine.created)
-    async with person(tmp_path / "ann", double, embedding_dimension=64) as ann:
+    async with person(tmp_path / "ann", double, load=lambda: HashingEmbedder(64)) as ann:
         assert len(double.engine.created) == 2 * len(first)
         await ann.forget(0)
         counts = [double.engine.client.count(name).count for name in double.engine.created if "full" in name]

@@ -30,8 +30,8 @@ def test_without_settings_the_defaults_apply(file: Path) -> None:
     assert settings.index_directory == settings.storage_path / "index"
     assert (settings.embedding_backend, settings.embedding_model) == ("sentence-transformers", "all-MiniLM-L6-v2")
     assert (settings.hdbscan_min_samples, settings.log_level) == (3, "info")
-    unset = ("embedding_dimension", "reranker_model", "hdbscan_min_cluster_size", "min_experiences", "project")
-    assert [getattr(settings, name) for name in (*unset, "qdrant_url", "qdrant_api_key")] == [None] * 7
+    unset = ("reranker_model", "hdbscan_min_cluster_size", "min_experiences", "project")
+    assert [getattr(settings, name) for name in (*unset, "qdrant_url", "qdrant_api_key")] == [None] * 6
 
 
 def test_the_file_overrides_the_defaults_and_a_variable_overrides_the_file(file: Path) -> None:
@@ -61,7 +61,6 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         "embedding_backend": "hashing",
         "embedding_model": "m",
         "ollama_url": "http://gpu.example.org:11434",
-        "embedding_dimension": "16",
         "reranker_model": "owner/ranks",
         "hdbscan_min_cluster_size": "4",
         "hdbscan_min_samples": "2",
@@ -75,7 +74,6 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
     assert settings.journal_directory == tmp_path / "log"
     assert settings.qdrant_api_key is not None
     assert settings.qdrant_api_key.get_secret_value() == "k"
-    assert settings.embedding_dimension == 16
     assert settings.hdbscan_min_cluster_size == 4
 
 
@@ -87,7 +85,6 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         ("min_experiences", "2.5", "valid integer"),
         ("hdbscan_min_cluster_size", "1", "greater than or equal to 2"),
         ("hdbscan_min_samples", "0", "greater than or equal to 1"),
-        ("embedding_dimension", "0", "greater than or equal to 1"),
         ("log_level", "loud", "'debug', 'info', 'warning' or 'error'"),
         ("embedding_backend", "openai", "'sentence-transformers', 'ollama' or 'hashing'"),
         ("embedding_model", "./models/small", "must be an absolute path, or a name"),
@@ -285,7 +282,6 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "embedding_backend": (["hashing"], ["sentence-transformers"]),
     "embedding_model": (["~/model", str(Path.home() / "model")], ["all-MiniLM-L6-v2"]),
     "ollama_url": (["http://a:1"], ["http://127.0.0.1:11434"]),
-    "embedding_dimension": ([5, "5", "5.0", " 5"], [6, "6"]),
     "reranker_model": (["~/model", str(Path.home() / "model")], ["model"]),
     "hdbscan_min_cluster_size": ([5, "5", "5.0"], [6, "6"]),
     "hdbscan_min_samples": ([5, "5", "5.0"], [3, "3"]),

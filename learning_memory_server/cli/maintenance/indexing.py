@@ -173,7 +173,7 @@ def _facts_of_model(model: str, *, is_reranker: bool) -> list[tuple[str, str]]:
         return [("re-ranks", "the best results of a search"), ("next", then)]
     from learning_memory_server.embedding.loading import load_embedder
 
-    embedder = load_embedder(model, None)
+    embedder = load_embedder(model)
     identity = embedder.identity
     return [
         ("runs on", embedder.runtime),

@@ -14,7 +14,6 @@ import httpx2
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime, Vectors
 from learning_memory_server.embedding.graph import prompts_of
-from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, ModelServerAwayError
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
@@ -30,7 +29,6 @@ class OllamaEmbedder:
 
     Args:
         model: The model's name, with or without a tag.
-        dimension: The length that a vector must have; None accepts the model's.
         url: The server.
         timeout: Seconds to wait for the next byte of a reply.
     """
@@ -38,7 +36,7 @@ class OllamaEmbedder:
     runtime: Runtime = "ollama"
     tokenizer = None  # it is in the server
 
-    def __init__(self, model: str, dimension: int | None, url: str, timeout: float = 60.0) -> None:
+    def __init__(self, model: str, url: str, timeout: float = 60.0) -> None:
         self._model = model
         self._server = OllamaServer(url, timeout)
         self._prompts = prompts_of(model)
@@ -46,7 +44,6 @@ class OllamaEmbedder:
         digest = self._server.digest_of(model)
         max_tokens = self._server.context_length(model)
         actual = self._server.embed(model, [self._prompts.document + PROBE]).shape[1]
-        check_dimension(model, dimension, actual)
         self.identity = EmbeddingIdentity(
             provider="ollama",
             model=full_name(model),

@@ -44,16 +44,16 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
 
 
 def load_model(settings: Settings, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
-    """Load the embedding model; this can take seconds. It is refused if its vectors have the wrong length."""
+    """Load the embedding model; this can take seconds."""
     if settings.embedding_backend == "hashing":
         from learning_memory_server.embedding.hashing import HashingEmbedder
 
-        return HashingEmbedder(settings.embedding_dimension or 384)
+        return HashingEmbedder()
     if settings.embedding_backend == "ollama":
         from learning_memory_server.embedding.extras.ollama import OllamaEmbedder
 
-        return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
-    return load_embedder(settings.embedding_model, settings.embedding_dimension, packaged)
+        return OllamaEmbedder(settings.embedding_model, settings.ollama_url)
+    return load_embedder(settings.embedding_model, packaged)
 
 
 def redaction_gate(settings: Settings) -> RedactionGate:
