@@ -159,7 +159,7 @@ def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[F
     yield from about("hub", [finding])
     sound = (yield from all_sound(about("model", check_model(settings, load, quick=quick, hub=hub)))) and sound
     if settings.reranker_model:
-        yield from about("re-ranker", check_reranker(settings.reranker_model, quick=quick))
+        yield from about("re-ranker", check_reranker(settings.reranker_model))
     if quick:
         yield green("Not opened (--quick).", topic="engine")
     elif not sound:

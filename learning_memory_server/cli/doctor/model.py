@@ -1,10 +1,10 @@
-"""Checks of the embedding model and the re-ranking model: their files, and whether they work here."""
+"""Checks of the embedding model, whether it works here, and of the files of the re-ranking model."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 from learning_memory_server.cli.command import describe_model
 from learning_memory_server.cli.doctor import Finding, Level, about, all_sound, green, red, yellow
@@ -14,15 +14,6 @@ from learning_memory_server.embedding.source import check_packaged, find_reranke
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
-
-_KEPT: Final = "Searches work, but their results are not re-ranked."
-_QUERY: Final = "why do requests wait for a connection while the pool is not full"
-_TEXT: Final = (
-    "Stop the checkout from timing out. The database pool runs dry under load, so requests wait for a connection. "
-    "Raise the size of the pool, and measure at every hop. The requests waited as before, because the load balancer "
-    "in front of the service had queued them: look there first, and at the pool only after that. Attempt "
-)
-"""About as long as the text of an experience."""
 
 
 def check_model(
@@ -144,39 +135,11 @@ def _explained(error: LearningMemoryError) -> str:
     return " ".join(filter(None, (error.message + cause, error.hint_for(in_doctor=True))))
 
 
-def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
-    """Check the model's files, load it, and time it on as much text as a search gives it."""
+def check_reranker(model: str) -> Iterator[Finding]:
+    """Check that the model's files and the library that runs them are there."""
     try:
         folder = find_reranker(model)
+        require_library()
+        yield green(f"The files of {model} are in {folder}.")
     except LearningMemoryError as error:
-        yield yellow(f"{error.in_doctor} {_KEPT}")
-        return
-    yield green(f"{model}, in {folder}.")
-    yield green("Not loaded (--quick).") if quick else _probe_reranker(model)
-
-
-def _probe_reranker(model: str) -> Finding:
-    from learning_memory_server.index.ranking.fusion import RERANKED
-    from learning_memory_server.server.composition.backends import load_reranker
-
-    try:
-        reranker = load_reranker(model)
-        texts = [f"{_TEXT}{number}." for number in range(RERANKED)]
-        # A model's first run is slower than all others.
-        reranker.scores(_QUERY, texts[:1])
-        began = monotonic()
-        reranker.scores(_QUERY, texts)
-        seconds = monotonic() - began
-    except LearningMemoryError as error:
-        return yellow(f"{_explained(error)} {_KEPT}")
-    except Exception as error:  # noqa: BLE001 - a library may fail in any way on a model that it could load
-        return yellow(f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}")
-    sentence = f"It re-ranks the best {RERANKED} results of a search in {seconds:.2f} s."
-    if seconds >= timeouts.RERANKING:
-        return yellow(f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")
-    if seconds >= timeouts.SEARCH_MEMORY:
-        return yellow(
-            f"{sentence} That is too slow for search_memory, which has a second: its results are not re-ranked. "
-            "A smaller model may be fast enough."
-        )
-    return green(sentence)
+        yield yellow(f"{error.in_doctor} Searches work, but their results are not re-ranked.")

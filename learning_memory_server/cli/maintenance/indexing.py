@@ -169,8 +169,7 @@ def _facts_of_model(model: str, *, is_reranker: bool) -> list[tuple[str, str]]:
         from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 
         CrossEncoderReranker(model)
-        then = f"{use}then {stop}. `doctor` says whether it is fast enough on this machine."
-        return [("re-ranks", "the best results of a search"), ("next", then)]
+        return [("re-ranks", "the best results of a search"), ("next", f"{use}then {stop}.")]
     from learning_memory_server.embedding.loading import load_embedder
 
     embedder = load_embedder(model)
