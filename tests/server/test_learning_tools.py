@@ -184,7 +184,7 @@ async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
     assert errors == 3 * [
         {
             "type": "not_found",
-            "message": f"{gone} is gone: all its members were forgotten.",
+            "message": f"{gone} no longer exists. Its members are now: {before[2]['size']} forgotten.",
             "hint": "Call get_clusters with axis surprise.",
         }
     ]

@@ -78,34 +78,15 @@ class Whereabouts:
 
     def error(self, gone: ClusterId) -> NotFoundError:
         """Return the error that tells a client what became of the cluster, and which one to use instead."""
-        total = sum(self.clusters.values()) + self.loose
-        heirs = [f"{ClusterId(gone.axis, number)} ({count})" for number, count in self.clusters.items()]
-        were = "was" if self.forgotten == 1 else "were"
-        forgotten = f" {self.forgotten} {were} forgotten." if self.forgotten else ""
-        if total == 0:
-            story = f"{gone} is gone: all its members were forgotten."
-            forgotten = ""
-        elif self.loose == total:
-            story = f"{gone} has dissolved: its {total} member{' is' if total == 1 else 's are'} in no cluster now."
-        elif self.loose * 2 > total:
-            story = (
-                f"{gone} has dissolved: {self.loose} of its {total} members are in no cluster now, "
-                f"the others in {', '.join(heirs)}."
-            )
-        elif len(heirs) == 1:
-            (heir,), share = self.clusters, total - self.loose
-            story = (
-                f"{gone} was merged into {ClusterId(gone.axis, heir)}, which has "
-                f"{'all' if share == total else f'{share} of'} its {total} members."
-            )
-        else:
-            story = f"{gone} has split: its members are now in {', '.join(heirs)}"
-            story += f"; {self.loose} in no cluster." if self.loose else "."
+        counts = {f"in {ClusterId(gone.axis, number)}": count for number, count in self.clusters.items()}
+        counts |= {"in no cluster": self.loose, "forgotten": self.forgotten}
+        now = ", ".join(f"{count} {where}" for where, count in counts.items() if count)
+        story = f"{gone} no longer exists. Its members are now: {now}."
         ways = [f"cluster_id {ClusterId(gone.axis, number)}" for number in self.clusters]
         if ways:
             hint = f"Check with {{}}, then use {' or '.join(ways[:3])}."
-            return NotFoundError(story + forgotten, hint=hint, calls=["get_cluster_members"])
-        return NotFoundError(story + forgotten, hint=f"Call {{}} with axis {gone.axis}.", calls=["get_clusters"])
+            return NotFoundError(story, hint=hint, calls=["get_cluster_members"])
+        return NotFoundError(story, hint=f"Call {{}} with axis {gone.axis}.", calls=["get_clusters"])
 
 
 class LineageLog:

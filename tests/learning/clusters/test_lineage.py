@@ -86,29 +86,29 @@ def test_numbers_are_never_reused_and_lead_to_current_clusters_or_none(groupings
 @pytest.mark.parametrize(
     ("places", "message", "successors"),
     [
-        ({"a": 1, "b": 1, "c": 1, "d": 1}, "was merged into full_1, which has all its 4 members.", "cluster_id full_1"),
+        ({"a": 1, "b": 1, "c": 1, "d": 1}, "no longer exists. Its members are now: 4 in full_1.", "cluster_id full_1"),
         (
             {"a": 1, "b": 1, "c": 1, "d": None},
-            "was merged into full_1, which has 3 of its 4 members.",
+            "no longer exists. Its members are now: 3 in full_1, 1 in no cluster.",
             "cluster_id full_1",
         ),
         (
             {"a": 7, "b": 1, "c": 1},
-            "has split: its members are now in full_1 (2), full_7 (1). 1 was forgotten.",
+            "no longer exists. Its members are now: 2 in full_1, 1 in full_7, 1 forgotten.",
             "cluster_id full_1 or cluster_id full_7",
         ),
         (
             {"a": 7, "b": 1, "c": 1, "d": None},
-            "has split: its members are now in full_1 (2), full_7 (1); 1 in no cluster.",
+            "no longer exists. Its members are now: 2 in full_1, 1 in full_7, 1 in no cluster.",
             "cluster_id full_1 or cluster_id full_7",
         ),
         (
             {"a": None, "b": None, "c": None, "d": 1},
-            "has dissolved: 3 of its 4 members are in no cluster now, the others in full_1 (1).",
+            "no longer exists. Its members are now: 1 in full_1, 3 in no cluster.",
             "cluster_id full_1",
         ),
-        ({"a": None, "b": None, "d": None}, "has dissolved: its 3 members are in no cluster now. 1 was forgotten.", ""),
-        ({}, "is gone: all its members were forgotten.", ""),
+        ({"a": None, "b": None, "d": None}, "no longer exists. Its members are now: 3 in no cluster, 1 forgotten.", ""),
+        ({}, "no longer exists. Its members are now: 4 forgotten.", ""),
     ],
 )
 def test_the_error_says_what_became_of_a_cluster_and_names_its_successors(
@@ -198,14 +198,14 @@ async def test_vanished_clusters_are_traced_over_fits_and_restarts(tmp_path: Pat
         # Another setting is another fit; this one has no room for the smallest topic.
         found = await each.clusters()
         assert set(named(found)) == {"full_0", "full_1"}
-        with pytest.raises(NotFoundError, match="full_2 has dissolved: its 6 members are in no cluster now"):
+        with pytest.raises(NotFoundError, match="full_2 no longer exists. Its members are now: 6 in no cluster"):
             found.get(ClusterId(Axis.FULL, 2))
         await each.parts.learn(*more)
         found = await each.clusters()
         assert named(found)["full_3"] == ids(TYPES) | ids(more)
     async with learning(tmp_path, min_cluster_size=7) as each:
         found = await each.clusters()
-        with pytest.raises(NotFoundError, match="full_2 was merged into full_3, which has all its 6") as caught:
+        with pytest.raises(NotFoundError, match="full_2 no longer exists. Its members are now: 6 in full_3") as caught:
             found.get(ClusterId(Axis.FULL, 2))
         assert caught.value.hint is not None
         assert "full_3" in caught.value.hint
