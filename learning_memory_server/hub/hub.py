@@ -357,7 +357,6 @@ class Hub:
         """Let running calls finish and deliver their answers. Unread calls go to the next hub."""
         for session in self._sessions:
             session.stop_reading()
-        self._services.memories.stop_waiting()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeouts.CALLS_END):
                 await self._no_calls.wait()

@@ -153,9 +153,9 @@ class Chunker:
         self.chunk_max = min(_LARGEST, self._room - self.header_max)
         self.name = f"{CHUNKING_VERSION}-{measure.name}"
 
-    def chunk(self, text: str, should_stop: Callable[[int], bool] = lambda _: False) -> Chunking:
-        """Divide a text. `should_stop` gets the position of each chunk's end, and stops the work by returning true."""
-        spans = takewhile(lambda span: not should_stop(span[1]), self.spans(text))
+    def chunk(self, text: str, should_stop: Callable[[], bool] = lambda: False) -> Chunking:
+        """Divide a text. `should_stop` is asked after each chunk, and stops the work by returning true."""
+        spans = takewhile(lambda _span: not should_stop(), self.spans(text))
         return Chunking(self.name, tuple(spans))
 
     def spans(self, text: str) -> Iterator[Span]:

@@ -12,7 +12,7 @@ from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.calls import TOOL_USE, Calls, for_client
 from learning_memory_server.server.tools.catalog import OF_APPS
 from learning_memory_server.server.tools.learning import DASHBOARD_URI
-from learning_memory_server.server.tools.toolset import Progress, Tool
+from learning_memory_server.server.tools.toolset import Tool
 from learning_memory_server.system.ipc.jsonrpc import APPS
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
@@ -132,10 +132,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = dict(params.arguments or {})
         meta = context.meta or {}
-        is_followed = meta.get("progress_token") is not None
-        progress = Progress(context.session.report_progress if is_followed else None)
-        tool_use = meta.get(TOOL_USE)
-        result = await calls.call(context.request_id, params.name, arguments, progress, tool_use=tool_use)
+        result = await calls.call(context.request_id, params.name, arguments, tool_use=meta.get(TOOL_USE))
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
         if result.structured is None:
             return types.CallToolResult(content=content, is_error=result.is_error)

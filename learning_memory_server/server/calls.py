@@ -29,10 +29,8 @@ from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.schema import TOO_LONG, flaws_of, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
-from learning_memory_server.server.tools.toolset import JSON, Progress, Result, Tool
+from learning_memory_server.server.tools.toolset import JSON, Result, Tool
 from learning_memory_server.system.waiting import in_turn
-
-_OF_THE_CALL: Final = (Caller, Progress)  # What tools request like services, but the call supplies
 
 _MARKERS_COUNT: Final = (
     "Secrets in it were replaced by markers such as [redacted: password] first, and the markers count."
@@ -47,8 +45,7 @@ class ToolRunner:
 
     def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
         self._tools = {
-            tool.name: (tool, {kind: services[kind] for kind in tool.services if kind not in _OF_THE_CALL})
-            for tool in tools
+            tool.name: (tool, {kind: services[kind] for kind in tool.services if kind is not Caller}) for tool in tools
         }
         # Not every client is offered what shows a page, and no model what programs call.
         self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
@@ -57,12 +54,7 @@ class ToolRunner:
         log.debug("tools.registered", count=len(self._named))
 
     async def call(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        caller: Caller,
-        progress: Progress | None = None,
-        name_call: Callable[[], str] | None = None,
+        self, name: str, arguments: dict[str, Any], caller: Caller, name_call: Callable[[], str] | None = None
     ) -> Result:
         """Call a tool, log the call, and return its result or failure; `name_call` returns the call's name."""
         tool = self._tools[name][0] if name in self._tools else None
@@ -73,7 +65,7 @@ class ToolRunner:
             ended = partial(log_call, arguments, time.perf_counter())
             log.debug("tool.started")
             try:
-                payload = await self.run(name, arguments, caller, progress, name_call)
+                payload = await self.run(name, arguments, caller, name_call)
             except LearningMemoryError as error:
                 # Its message may quote an argument; only the argument's name is logged.
                 named = error.arguments.intersection(tool.arguments.model_fields) if tool else ()
@@ -93,12 +85,7 @@ class ToolRunner:
             return reply if arguments.get("full_text") is True else reply.shown()
 
     async def run(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        caller: Caller,
-        progress: Progress | None = None,
-        name_call: Callable[[], str] | None = None,
+        self, name: str, arguments: dict[str, Any], caller: Caller, name_call: Callable[[], str] | None = None
     ) -> dict[str, Any]:
         """Redact and validate the arguments, call the tool and return its reply, or `InvalidInputError`."""
         if name not in self._tools:
@@ -113,7 +100,7 @@ class ToolRunner:
             raise _invalid(tool, ValidationError.from_exception_data("arguments", flaws, input_type="json"))
         if name_call:
             caller = replace(caller, request=name_call())
-        available = {**services, Caller: caller, Progress: progress or Progress()}
+        available = {**services, Caller: caller}
         # Nothing is awaited before this: calls come here in the order in which they were sent.
         async with in_turn(None if reads else self._writing):
             redacted = await self._redacted(tool, arguments)
@@ -272,15 +259,7 @@ class Calls:
         document = await self._dashboard.document(self.caller.project, {self.caller.project: self.caller.folder})
         return page(await asyncio.to_thread(as_text, document))
 
-    async def call(
-        self,
-        identity: object,
-        tool: str,
-        arguments: dict[str, Any],
-        progress: Progress | None = None,
-        *,
-        tool_use: object = None,
-    ) -> Result:
+    async def call(self, identity: object, tool: str, arguments: dict[str, Any], *, tool_use: object = None) -> Result:
         """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
         front = self.front
         self._names_calls |= tool_use is not None
@@ -295,7 +274,6 @@ class Calls:
                     names_calls=self._names_calls,
                     again=identity in self.asked_again,
                 ),
-                progress,
                 name_call,
             )
         note = self.note if tool == get_stats.__name__ else self._untold

@@ -199,14 +199,14 @@ async def test_what_a_command_showed_is_kept_before_the_entry_is_closed(server: 
 async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    divide, released = server.services.memories._log.chunk, threading.Event()
+    divide, released = server.services.memories.log.chunk, threading.Event()
     seen: list[int] = []
 
-    def chunk(text: str, should_stop: Callable[[int], bool]) -> Any:
+    def chunk(text: str, should_stop: Callable[[], bool]) -> Any:
         assert released.wait(10)
         return divide(text, should_stop)
 
-    monkeypatch.setattr(server.services.memories._log, "chunk", chunk)
+    monkeypatch.setattr(server.services.memories.log, "chunk", chunk)
     add = line("tools/call", 1, name="add_memory", arguments={"text": "roses"})
     client = Wire(*OPENING, add, QUICK, READING)
     serving = server.begin(client)
@@ -216,7 +216,7 @@ async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
     await client.answered(2)
     seen.append(len(server.notes()))
     assert seen == [0, 1]
-    assert [memory.text for memory in server.services.memories._log.all()] == ["roses"]
+    assert [memory.text for memory in server.services.memories.log.all()] == ["roses"]
     client.leave()
     await serving
 
@@ -247,25 +247,3 @@ async def test_what_is_written_need_not_be_indexed_before_the_next_call(
     client.leave()
     await serving
     assert client.answers() == [2, 1]
-
-
-async def test_a_long_addition_that_the_next_hub_completes_lets_the_next_call_go_on(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released = asyncio.Event()
-
-    async def not_yet(*_arguments: Any, **_others: Any) -> bool:
-        return False
-
-    monkeypatch.setattr(server.services.writer, "write", not_yet)
-    monkeypatch.setattr(server.services.writer, "complete", released.wait)
-    add = {"name": "add_memory", "arguments": {"text": "roses"}}
-    await server.session(Wire(*OPENING, line("tools/call", 1, **add), b""), front="f").run()
-    client = Wire(*OPENING, line("tools/call", 1, **add, _meta={"progressToken": 1}), QUICK)
-    serving = server.begin(client, front="f", asked_again={1, 2})
-    await client.answered(2)
-    assert 1 not in client.answers()
-    released.set()
-    client.leave()
-    await serving
-    assert 1 in client.answers()

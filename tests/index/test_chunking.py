@@ -195,22 +195,10 @@ def test_chunkers_that_chunk_differently_have_different_names() -> None:
     assert len(names) == 2
 
 
-def test_chunking_reports_how_far_it_is() -> None:
-    places: list[int] = []
-    text = "\n\n".join(words(50) for _ in range(20))
-
-    def look(place: int) -> bool:
-        places.append(place)
-        return False
-
-    chunking = Chunker(ESTIMATED).chunk(text, look)
-    assert places == [end for _, end in chunking.spans]
-
-
 def test_chunking_that_is_cancelled_stops_soon() -> None:
     given_up = threading.Event()
     given_up.set()
-    assert Chunker(ESTIMATED).chunk(words(100_000), lambda _: given_up.is_set()).spans == ()
+    assert Chunker(ESTIMATED).chunk(words(100_000), given_up.is_set).spans == ()
 
 
 def parts(text: str) -> list[tuple[str, str]]:

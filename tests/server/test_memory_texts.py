@@ -226,7 +226,7 @@ async def test_what_is_too_large_or_has_a_nul_is_refused_before_it_is_read(
     def name_call() -> str:
         raise AssertionError
 
-    result = await boundary.call(tool, arguments, CALLER, None, name_call)
+    result = await boundary.call(tool, arguments, CALLER, name_call)
     assert result.is_error
     assert message in result.text.encode().decode("unicode_escape")
     assert len(result.text) < 500

@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Collection, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-import anyio
-
-from learning_memory_server.errors import LearningMemoryError, NotFoundError
+from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import REFUSAL, Chunking, Memory, checked_metadata, date_of, new_memory_id
-from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import end_turn
 
@@ -44,7 +40,7 @@ class MemoryLog(Records[Memory]):
         wanted = _canonical(metadata)
         return next((each for each in alike if _canonical(each.metadata) == wanted), None)
 
-    def chunk(self, text: str, should_stop: Callable[[int], bool] = lambda _: False) -> Chunking:
+    def chunk(self, text: str, should_stop: Callable[[], bool] = lambda: False) -> Chunking:
         """Divide a text into chunks. May take seconds; safe in any thread. See `Chunker.chunk`."""
         return self._chunker().chunk(text, should_stop)
 
@@ -122,13 +118,6 @@ def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collecti
 _AT_ONCE: Final = 64  # The most chunks a caller waits for: about 8,000 tokens, one or two seconds
 
 
-class ReportProgress(Protocol):
-    """Receives the progress of an addition."""
-
-    async def __call__(self, done: float, total: float | None, /) -> None:
-        """Receive the number of indexed chunks and their total, or None and the share of the text that is chunked."""
-
-
 @dataclass(frozen=True, slots=True)
 class Added:
     """The result of adding a memory."""
@@ -139,51 +128,37 @@ class Added:
     is_indexed: bool  # whether all of it is in the index now; if not, it is indexed in the background
 
 
+@dataclass(frozen=True)
 class MemoryStore:
     """Adds and deletes memories."""
 
-    def __init__(self, log: MemoryLog, writer: IndexWriter, clock: Clock) -> None:
-        self._log = log
-        self._writer = writer
-        self._clock = clock
-        self._unanswered: set[str] = set()
-        self._promised: set[str] = set()
-        self._followed: set[asyncio.Task[None]] = set()
-        self._is_ending = False
-
-    def stop_waiting(self) -> None:
-        """Answer long additions without waiting, both current and future ones: the next process finishes indexing."""
-        self._is_ending = True
-        for work in self._followed:
-            work.cancel()
+    log: MemoryLog
+    writer: IndexWriter
+    clock: Clock
 
     async def add(
-        self,
-        caller: Caller,
-        text: str,
-        metadata: Mapping[str, Any],
-        report: ReportProgress | None = None,
-        refusal: Refusal | None = None,
+        self, caller: Caller, text: str, metadata: Mapping[str, Any], refusal: Refusal | None = None
     ) -> Added:
-        """Add a text, stripped, to the journal, and index it: a long one in the background unless `report` is given.
+        """Add a text, stripped, to the journal, and index it: a long one in the background.
 
-        If the call is cancelled before it returns, the memory is forgotten. If the journal cannot be written, nothing
-        is added.
+        A call that is cancelled while the text is chunked adds nothing. If the journal cannot be written, nothing is
+        added.
 
         Args:
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
             refusal: The refused call that makes it a preference, whose source it is.
         """
         metadata = {**checked_metadata(metadata), **({"source": REFUSAL} if refusal else {})}
-        if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
-            return await self._continue(done, report)
-        if same := self._log.find_same(text, metadata, caller.project):
+        if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
+            end_turn()
+            return self._known(done, is_new=True)
+        if same := self.log.find_same(text, metadata, caller.project):
             return self._known(same)
-        chunking = await self._chunk(text, report)
+        chunking = await self._chunk(text)
         # Another call may have added it while this one awaited.
-        if same := self._log.find_same(text, metadata, caller.project):
+        if same := self.log.find_same(text, metadata, caller.project):
             return self._known(same)
-        now = self._clock()
+        now = self.clock()
         memory = Memory(
             id=new_memory_id(),
             text=text,
@@ -195,16 +170,15 @@ class MemoryStore:
             chunking=chunking,
             refusal=refusal,
         )
-        self._log.add(memory)
+        self.log.add(memory)
         end_turn()
-        is_indexed = await self._or_withdraw(memory, self._index(memory, report))
-        return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
+        return Added(memory, len(chunking.spans), is_new=True, is_indexed=await self._index(memory))
 
     async def delete(self, memory_id: str, *, again: bool = False) -> None:
         """Forget a memory permanently, and remove its points."""
-        forgetting = self._log.forget([memory_id], self._clock())
+        forgetting = self.log.forget([memory_id], self.clock())
         end_turn()
-        await self._writer.remove(self._log.points_of(forgetting))
+        await self.writer.remove(self.log.points_of(forgetting))
         if forgetting.before and not again:
             raise NotFoundError(f"memory_id: {memory_id} was deleted before.", arguments=["memory_id"])
         if forgetting.unknown:
@@ -214,108 +188,21 @@ class MemoryStore:
                 arguments=["memory_id"],
             )
 
-    def _known(self, memory: Memory) -> Added:
-        if memory.id in self._unanswered:
-            # The call that is adding it may still be cancelled, but this caller learns that it is kept.
-            self._promised.add(memory.id)
-        return Added(memory, self._log.chunks_of(memory), is_new=False, is_indexed=self._is_all_indexed())
+    def _known(self, memory: Memory, *, is_new: bool = False) -> Added:
+        return Added(memory, self.log.chunks_of(memory), is_new, is_indexed=self.writer.missing == 0)
 
-    async def _continue(self, memory: Memory, report: ReportProgress | None) -> Added:
-        """Continue an addition whose reply was lost when its process ended."""
-        end_turn()
-        chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
-        if report is not None and not is_indexed:
-            # If this is cancelled, the memory stays: the earlier process may have confirmed it to others.
-            is_indexed = await self._follow(chunks, report)
-        return Added(memory, chunks, is_new=True, is_indexed=is_indexed)
-
-    async def _or_withdraw(self, memory: Memory, indexing: Coroutine[Any, Any, bool]) -> bool:
-        """Return the result of the indexing; if it is cancelled, withdraw the memory."""
-        self._unanswered.add(memory.id)
-        try:
-            return await indexing
-        except asyncio.CancelledError:
-            await self._withdraw(memory)
-            raise
-        finally:
-            self._unanswered.discard(memory.id)
-            self._promised.discard(memory.id)
-
-    def _is_all_indexed(self) -> bool:
-        return self._writer.missing == 0
-
-    async def _chunk(self, text: str, report: ReportProgress | None) -> Chunking:
+    async def _chunk(self, text: str) -> Chunking:
         """Chunk the text in a thread that stops soon if the call is cancelled."""
-        cancelled, reached = threading.Event(), 0
-
-        def should_stop(place: int) -> bool:
-            nonlocal reached
-            reached = place
-            return cancelled.is_set()
-
-        work = asyncio.create_task(asyncio.to_thread(self._log.chunk, text, should_stop))
+        cancelled = threading.Event()
         try:
-            # Below 1 even at the end: the next step counts chunks, and progress must only grow.
-            await _report_on(work, report, lambda: (reached - 1) / len(text), None)
-            return work.result()
+            return await asyncio.to_thread(self.log.chunk, text, cancelled.is_set)
         finally:
             cancelled.set()
 
-    async def _index(self, memory: Memory, report: ReportProgress | None) -> bool:
-        documents: list[Document] = await asyncio.to_thread(list, self._log.documents_of(memory))
+    async def _index(self, memory: Memory) -> bool:
+        documents: list[Document] = await asyncio.to_thread(list, self.log.documents_of(memory))
         if len(documents) <= _AT_ONCE:
-            return await self._writer.write(documents)
+            return await self.writer.write(documents)
         await asyncio.to_thread(trim_heap)  # A long text has been copied a dozen times by now
-        self._writer.postpone(documents)
-        return report is not None and await self._follow(len(documents), report)
-
-    async def _follow(self, total: int, report: ReportProgress) -> bool:
-        """Write what is pending and report progress. Return whether all of it is written."""
-        if self._is_ending:
-            return False
-        work = asyncio.create_task(self._writer.complete())
-        self._followed.add(work)
-        try:
-            # All of it is reported once, at the end: the last batch may be written before the work is done.
-            await _report_on(work, report, lambda: min(self._written(total), total - 1), total)
-            if work.cancelled():
-                return False
-            work.result()
-        except LearningMemoryError:
-            return False
-        finally:
-            self._followed.discard(work)
-            work.cancel()
-            with suppress(asyncio.CancelledError, LearningMemoryError):
-                await work
-        await report(total, total)
-        return True
-
-    def _written(self, total: int) -> int:
-        # They were added last, so they are written last.
-        missing = self._writer.missing
-        return 0 if missing is None else total - min(total, missing)
-
-    async def _withdraw(self, memory: Memory) -> None:
-        """Undo an addition whose call was cancelled."""
-        if memory.id in self._promised:
-            return
-        forgetting = self._log.forget([memory.id], self._clock())
-        points = self._log.points_of(forgetting)
-        with anyio.move_on_after(timeouts.WITHDRAWAL, shield=True), suppress(LearningMemoryError):
-            await self._writer.remove(points)
-            # A batch that was in flight during the removal has arrived by now.
-            await self._writer.reconciler.catch_up()
-            await self._writer.remove(points)
-
-
-async def _report_on(
-    work: asyncio.Task[Any], report: ReportProgress | None, reached: Callable[[], float], total: float | None
-) -> None:
-    """Wait for some work, and report any progress every half second."""
-    reported = 0.0
-    while not (await asyncio.wait([work], timeout=timeouts.MEMORY_PROGRESS))[0]:
-        done = reached()
-        if report is not None and done > reported:
-            reported = done
-            await report(done, total)
+        self.writer.postpone(documents)
+        return False

@@ -24,7 +24,7 @@ from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.server.tools import arguments as args
-from learning_memory_server.server.tools.toolset import Arguments, Progress, TextWire, ToolSet, page
+from learning_memory_server.server.tools.toolset import Arguments, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, memory_views, value_views
 from learning_memory_server.server.views.calibration_views import CalibrationStats
 from learning_memory_server.server.views.entry_views import ScoredExperience, left_out_note, scored_experience
@@ -253,7 +253,6 @@ async def add_memory(
     memories: MemoryStore,
     preferences: Preferences,
     caller: Caller,
-    progress: Progress,
     /,
     *,
     text: args.MemoryText,
@@ -268,7 +267,7 @@ async def add_memory(
     if refusal:
         return memory_views.added(await preferences.keep(caller, refusal, text))
     given = metadata.to_domain() if metadata else {}
-    return memory_views.added(await memories.add(caller, text, given, progress.report))
+    return memory_views.added(await memories.add(caller, text, given))
 
 
 @toolset.tool("Search memories", changes=False, wire=TextWire("Search failed"))

@@ -25,8 +25,6 @@ from learning_memory_server.system.invisible import shown
 from learning_memory_server.system.ipc import jsonrpc
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.memories.store import ReportProgress
-
     Reply = Mapping[str, Any]
     F = TypeVar("F", bound=Callable[..., Awaitable[Reply]])
 
@@ -180,13 +178,6 @@ def fitted(item: dict[str, Any], room: int) -> dict[str, Any]:
 
 
 _CLOSING = len('"":[],"count":100,"total":1000000000,"offset":1000000000,"truncated":true,') + len(compact(STORED_TEXT))
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Tells the client how far a call is, if it asked for that; tools request it like a service."""
-
-    report: ReportProgress | None = None
 
 
 class Arguments(BaseModel):

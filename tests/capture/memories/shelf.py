@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.capture.memories.store import Added, MemoryLog, MemoryStore, ReportProgress
+from learning_memory_server.capture.memories.store import Added, MemoryLog, MemoryStore
 from learning_memory_server.embedding.base import Embedder, Reranker
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -32,13 +32,6 @@ UNHURRIED: Final = MINUTES
 """Seconds for a search, so that its mode does not depend on the machine."""
 
 
-class Told(list[tuple[float, float | None]]):
-    """The progress that was reported."""
-
-    async def __call__(self, done: float, total: float | None) -> None:
-        self.append((done, total))
-
-
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """Memories and the services that keep them."""
@@ -56,10 +49,8 @@ class Shelf:
         """Open the index and bring it up to date, as the background task does first."""
         await self.writer.complete()
 
-    async def add(
-        self, text: str, caller: Caller = ALICE, report: ReportProgress | None = None, **metadata: Any
-    ) -> Added:
-        return await self.memories.add(caller, text, metadata, report)
+    async def add(self, text: str, caller: Caller = ALICE, **metadata: Any) -> Added:
+        return await self.memories.add(caller, text, metadata)
 
     async def points(self) -> int:
         """Return the number of points in the index."""

@@ -15,7 +15,7 @@ from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model import limits
-from tests.capture.memories.shelf import LONG, TEXT, Shelf, Told, open_shelf, reloaded
+from tests.capture.memories.shelf import LONG, TEXT, Shelf, open_shelf, reloaded
 from tests.support import ALICE, BOB, CAROL, NOON, cancel
 
 TAGGED: dict[str, Any] = {"tags": ["db", "decision"], "source": "notes.md", "language": "en", "x": {"y": [1, None]}}
@@ -114,7 +114,6 @@ async def test_a_call_that_is_sent_again_adds_nothing_and_gets_the_same_reply(tm
 
 @pytest.mark.slow
 async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped(tmp_path: Path) -> None:
-    reported = Told()
     first = replace(ALICE, request="r1")
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
@@ -122,29 +121,12 @@ async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped
         await shelf.index.write(list(shelf.log.documents_of(added.memory))[:100])
         written = len(shelf.store.attempts)
     async with open_shelf(tmp_path) as shelf:
-        again = await shelf.add(LONG, replace(first, again=True), reported)
+        again = await shelf.add(LONG, replace(first, again=True))
         assert again.is_new
-        assert again.is_indexed
         assert again.memory.id == added.memory.id
-        assert reported[-1] == (added.chunks, added.chunks)
-        assert reported[0][0] >= 100
+        await shelf.ready()
         assert await shelf.points() == added.chunks
         assert len(shelf.store.attempts) <= written + (added.chunks - 100) / 8 + 1
-
-
-async def test_a_resumed_addition_stays_when_it_is_cancelled(tmp_path: Path) -> None:
-    first = replace(ALICE, request="r1")
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        await shelf.add(LONG, first)
-    async with open_shelf(tmp_path) as shelf:
-        shelf.store.gate.clear()
-        call = asyncio.create_task(shelf.add(LONG, replace(first, again=True), report=Told()))
-        await shelf.store.entered.wait()
-        shelf.store.gate.set()
-        await cancel(call)
-        # The earlier process may have confirmed it to another caller.
-        assert [memory.text for memory in shelf.log.all()] == [LONG]
 
 
 async def test_an_index_that_has_not_been_compared_is_not_called_complete(tmp_path: Path) -> None:
@@ -162,28 +144,38 @@ class Stopping(EstimatedTokens):
 
     def __init__(self) -> None:
         self.counted = 0
+        self.waits = threading.Event()
         self.may_go_on = threading.Event()
 
     def count(self, texts: Sequence[str]) -> list[int]:
         self.counted += len(texts)
         if self.counted > 256:
+            self.waits.set()
             self.may_go_on.wait(30)
         return super().count(texts)
 
 
-@pytest.mark.slow
-async def test_chunking_reports_progress_on_request(tmp_path: Path) -> None:
-    measure, reported = Stopping(), Told()
-
-    async def tell(done: float, total: float | None) -> None:
-        measure.may_go_on.set()
-        await reported(done, total)
-
+async def test_an_addition_that_is_cancelled_while_its_text_is_chunked_adds_nothing(tmp_path: Path) -> None:
+    measure = Stopping()
     async with open_shelf(tmp_path, chunker=Chunker(measure)) as shelf:
-        added = await shelf.add("\n\n".join([LONG] * 3), report=tell)
-    assert 0 < reported[0][0] < 1
-    assert reported[0][1] is None
-    assert reported[-1] == (added.chunks, added.chunks)
+        call = asyncio.create_task(shelf.add("\n\n".join([LONG] * 3)))
+        await asyncio.to_thread(measure.waits.wait, 30)
+        await cancel(call)
+        measure.may_go_on.set()
+        assert shelf.log.all() == []
+    assert reloaded(tmp_path) == []
+
+
+async def test_an_addition_that_is_cancelled_in_the_journal_is_kept_and_indexed(shelf: Shelf) -> None:
+    await shelf.ready()
+    shelf.store.hold()
+    call = asyncio.create_task(shelf.add(TEXT))
+    await shelf.store.entered.wait()
+    await cancel(call)
+    shelf.store.gate.set()
+    assert not (await shelf.add(TEXT, BOB)).is_new
+    await shelf.ready()
+    assert await shelf.points() == 1
 
 
 async def test_a_long_memory_is_indexed_in_the_background(shelf: Shelf) -> None:
@@ -195,20 +187,10 @@ async def test_a_long_memory_is_indexed_in_the_background(shelf: Shelf) -> None:
     assert await shelf.points() == added.chunks
 
 
-async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path: Path) -> None:
-    reported = Told()
-    async with open_shelf(tmp_path) as shelf, shelf.running():
-        added = await shelf.add(LONG, report=reported)
-        assert added.is_indexed
-        assert await shelf.points() == added.chunks
-    assert reported[-1] == (added.chunks, added.chunks)
-    assert [done for done, _ in reported] == sorted({done for done, _ in reported})
-
-
 async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(shelf: Shelf) -> None:
     await shelf.ready()
     shelf.store.down = StorageUnavailableError("gone")
-    added = await shelf.add(LONG, report=Told())
+    added = await shelf.add(LONG)
     assert not added.is_indexed
     shelf.store.down = None
     await shelf.ready()
@@ -224,67 +206,6 @@ async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path:
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         assert await shelf.points() == 1 + added.chunks
-
-
-@pytest.mark.parametrize("background", [False, True])
-@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
-async def test_a_cancelled_addition_leaves_nothing(tmp_path: Path, text: str, *, background: bool) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        shelf.store.hold()
-        call = asyncio.create_task(shelf.add(text, report=Told()))
-        if background:
-            running = shelf.running()
-            await running.__aenter__()
-        await shelf.store.entered.wait()
-        assert len(shelf.log.all()) == 1
-        shelf.store.gate.set()
-        await cancel(call)
-        assert shelf.log.all() == []
-        assert await shelf.points() == shelf.writer.pending == 0
-        if background:
-            await running.__aexit__(None, None, None)
-    assert reloaded(tmp_path) == []
-
-
-async def test_a_memory_reported_to_another_caller_survives_the_cancelled_call(shelf: Shelf) -> None:
-    await shelf.ready()
-    shelf.store.hold()
-    call = asyncio.create_task(shelf.add(TEXT))
-    await shelf.store.entered.wait()
-    other = await shelf.add(TEXT, BOB)
-    await cancel(call)
-    assert shelf.log.all() == [other.memory]
-
-
-@pytest.mark.slow
-async def test_a_process_that_ends_answers_long_additions_and_the_next_continues_them(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        shelf.store.hold()
-        call = asyncio.create_task(shelf.add(LONG, report=Told()))
-        await shelf.store.entered.wait()
-        shelf.memories.stop_waiting()
-        shelf.store.gate.set()
-        first = await call
-        second = await shelf.add(f"{LONG} And an end.", report=Told())
-        assert not first.is_indexed
-        assert not second.is_indexed
-        assert shelf.log.all() == [first.memory, second.memory]
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        assert await shelf.points() == first.chunks + second.chunks
-
-
-async def test_what_was_cancelled_can_be_added_again(shelf: Shelf) -> None:
-    await shelf.ready()
-    shelf.store.hold()
-    call = asyncio.create_task(shelf.add(TEXT))
-    await shelf.store.entered.wait()
-    await cancel(call)
-    shelf.store.gate.set()
-    assert (await shelf.add(TEXT)).is_new
-    assert await shelf.points() == 1
 
 
 class Coarse(EstimatedTokens):
