@@ -190,7 +190,7 @@ def judged(project: str, releases: Sequence[Release], root: Path) -> Iterator[Sa
         freshness.look([entry for entry, _, _ in lessons], project, str(root))
         for number, (entry, function, earlier) in enumerate(lessons):
             found = freshness.find(entry, str(root))
-            said = "same" if found is None or not found.changed else "gone" if found.is_gone else "changed"
+            said = "same" if found is None or not found.changed else "gone" if "gone" in found.words else "changed"
             content = release.files.get(function.file)
             whole = "gone" if content is None else "same" if content == earlier.files[function.file] else "changed"
             days = (release.at - earlier.at).total_seconds() / 86_400

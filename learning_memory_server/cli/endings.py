@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, OutputError
-from learning_memory_server.system.ending import INTERRUPTED
+from learning_memory_server.system.ending import INTERRUPTED, describe_exception
 from learning_memory_server.system.paths import APPLICATION
 
 _AS_JSON: Final = f"{__name__}.json"  # Where a command's context says whether `--json` was given
@@ -53,8 +53,6 @@ class FailuresAsSentences(TyperGroup):
                 said = error.format_message().replace("Value error, ", "")
                 _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
                 raise typer.Exit(_WRONG_USE) from None
-            from learning_memory_server.system.ending import describe_exception
-
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
             facts = describe_exception(error)
             places = ", ".join(facts["frames"][-_PLACES:])

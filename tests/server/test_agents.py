@@ -125,10 +125,10 @@ async def test_a_hook_before_a_call_says_nothing_and_keeps_nothing(services: Ser
     assert (said.text, said.is_error) == ("{}", False)
     assert not services.journal.path.joinpath("open").exists()
     # More of them than anybody makes at once.
-    for number in range(1_000):
+    for number in range(1_010):
         await calls.call(None, "hook", {"event": "PreToolUse", "agent": "a1", "call": f"toolu_{number}"})
     await calls.call("1", "start_ghap", ENTRY, tool_use="toolu_1")
-    await calls.call("2", "start_ghap", ENTRY, tool_use="toolu_999")
+    await calls.call("2", "start_ghap", ENTRY, tool_use="toolu_1009")
     agents = {entry.agent for entry in services.journal.open_entries()}
     assert len(agents) == 2
     assert "" in agents

@@ -29,7 +29,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import Owner, find_owner, new_owner, open_owner, settle_owner
 from learning_memory_server.index.engines.server_log import ServerLog
-from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
+from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE, Blueprints
 from learning_memory_server.journal.codec import KINDS
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
@@ -221,7 +221,6 @@ async def _operate(
 
 async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.recipe import Blueprints
     from learning_memory_server.server.composition.services import ALL_SHAPES
 
     embeddings = EmbeddingService(load)

@@ -120,7 +120,6 @@ class Judged(NamedTuple):
     """What became of the files of an experience."""
 
     changed: float  # the share that has changed or is gone: of the lines, if kept, else of the files
-    is_gone: bool  # all of its files are
     words: str  # about five, for people and agents; empty if nothing has changed
     by_lines: bool = True  # whether lines tell, and not whole files, of which half the lessons are still true
 
@@ -207,13 +206,13 @@ def _lost(anchor: Anchor, there: Container[str]) -> int:
 def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
     if not any(found.is_there for _, found in seen):
         words = f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone"
-        return Judged(1.0, is_gone=True, words=words, by_lines=False)  # Their lines may have moved
+        return Judged(1.0, words, by_lines=False)  # Their lines may have moved
     lost = sum(found.lost for _, found in seen)
     total = sum(_size(anchor) for anchor, _ in seen)
     differ = sum(found.lost > 0 for _, found in seen)
     if not lost:
-        return Judged(0.0, is_gone=False, words="")
+        return Judged(0.0, "")
     has_lines = any(anchor.lines for anchor, _ in seen)
     what = f"{lost} of {total} lines" if has_lines else f"{differ} of {len(seen)} files"
     words = f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"
-    return Judged(lost / total, is_gone=False, words=words, by_lines=has_lines)
+    return Judged(lost / total, words, by_lines=has_lines)

@@ -15,16 +15,12 @@ from learning_memory_server.system.recent import Recent
 
 toolset = ToolSet()
 
-_CALLS: Final = 256  # Remembered agents of calls: more than a session has at once
 HOOK = "hook"  # The tool's name
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 
 
 class CallingAgents(Recent[str, str]):
     """Which agent of a connection's session makes which tool call, as the hook before the call says."""
-
-    def __init__(self) -> None:
-        super().__init__(_CALLS)
 
 
 # Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the

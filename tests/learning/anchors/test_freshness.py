@@ -33,7 +33,7 @@ def judge(shop: Path, entry: Ghap, freshness: Freshness | None = None) -> Judged
 
 def says(changed: float, words: str = "") -> Judged:
     is_gone = changed == 1
-    return Judged(changed, is_gone=is_gone, words=words, by_lines=not is_gone and "files changed" not in words)
+    return Judged(changed, words=words, by_lines=not is_gone and "files changed" not in words)
 
 
 SAME, FSUM = says(0.0), CART.replace("round(sum(prices), 2)", "math.fsum(prices)")
@@ -72,7 +72,7 @@ def test_what_was_only_read_counts_if_there_is_nothing_else(shop: Path) -> None:
 
     assert judge(shop, entry) == SAME
     read = judge(shop, replace(entry, anchors=entry.anchors[1:]))
-    assert read == Judged(1.0, is_gone=False, words="1 of 1 files changed since 2026-03-01", by_lines=False)
+    assert read == Judged(1.0, words="1 of 1 files changed since 2026-03-01", by_lines=False)
 
 
 def test_a_file_that_is_gone_is_gone_until_it_is_back(shop: Path) -> None:
