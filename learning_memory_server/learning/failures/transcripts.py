@@ -133,7 +133,8 @@ Waiting = Recent[str, tuple[str, str]]
 
 def _results(record: dict[str, Any], waiting: Waiting) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yield the results in a line, each after the id, the tool and the command or file of its call; keep new calls."""
-    for part in _message(record):
+    message = record.get("message")
+    for part in _parts(message.get("content")) if isinstance(message, dict) else ():
         kinds = record.get("type"), part.get("type")
         if kinds == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
             keys = ("command", "file_path", "notebook_path")
@@ -154,8 +155,9 @@ def _ended(record: dict[str, Any], path: Path, waiting: Waiting) -> Iterator[Ran
         if tool in SHELLS and asked and at and is_over:
             output, is_error = ends(_joined(_parts(part.get("content")))), part.get("is_error") is True
             if not is_error or exit_status(output) is not None:
+                session = _text(record.get("sessionId")) or path.name.partition(".")[0]
                 folder = _text(record.get("cwd")) or None
-                yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
+                yield Ran("", session, asked, output, is_error, at, folder, agent)
 
 
 class Refused(NamedTuple):
@@ -197,15 +199,6 @@ def _words_of(record: dict[str, Any], said: str) -> str | None:
     if match is None or not is_ours or record.get("toolDenialKind") not in _BY_PERSON:
         return None
     return _text(record.get("userFeedback")) or _NOTE.split(match["words"] or "", maxsplit=1)[0]
-
-
-def _session(record: dict[str, Any], path: Path) -> str:
-    return _text(record.get("sessionId")) or path.name.partition(".")[0]
-
-
-def _message(record: dict[str, Any]) -> list[dict[str, Any]]:
-    message = record.get("message")
-    return _parts(message.get("content")) if isinstance(message, dict) else []
 
 
 def _parts(content: object) -> list[dict[str, Any]]:
