@@ -198,14 +198,16 @@ async def test_vanished_clusters_are_traced_over_fits_and_restarts(tmp_path: Pat
         # Another setting is another fit; this one has no room for the smallest topic.
         found = await each.clusters()
         assert set(named(found)) == {"full_0", "full_1"}
-        with pytest.raises(NotFoundError, match="full_2 no longer exists. Its members are now: 6 in no cluster"):
+        with pytest.raises(NotFoundError, match=r"full_2 no longer exists\. Its members are now: 6 in no cluster"):
             found.get(ClusterId(Axis.FULL, 2))
         await each.parts.learn(*more)
         found = await each.clusters()
         assert named(found)["full_3"] == ids(TYPES) | ids(more)
     async with learning(tmp_path, min_cluster_size=7) as each:
         found = await each.clusters()
-        with pytest.raises(NotFoundError, match="full_2 no longer exists. Its members are now: 6 in full_3") as caught:
+        with pytest.raises(
+            NotFoundError, match=r"full_2 no longer exists\. Its members are now: 6 in full_3"
+        ) as caught:
             found.get(ClusterId(Axis.FULL, 2))
         assert caught.value.hint is not None
         assert "full_3" in caught.value.hint
