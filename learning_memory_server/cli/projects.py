@@ -55,7 +55,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     stored = Offline(open_settings())
     before, known = chosen_project(called, stored), stored.projects.all()
     checked_text("NAME", name, limits.PROJECT_MAX)
-    _say(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
+    change_names(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
     out.say(f"{before} is called {name} now.")
 
 
@@ -69,7 +69,7 @@ def merge(
     """
     stored = Offline(open_settings())
     first, second = chosen_project(called, stored), chosen_project(into, stored)
-    _say(stored.settings, lambda names: names.merge(first, second, utc_now()))
+    change_names(stored.settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
 
@@ -81,11 +81,11 @@ def split(called: NameArgument) -> None:
     """
     stored = Offline(open_settings())
     whole = chosen_project(called, stored)
-    parts = _say(stored.settings, lambda names: names.split(whole, utc_now()))
+    parts = change_names(stored.settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")
 
 
-def _say(settings: Settings, change: Callable[[Names], Any]) -> Any:
+def change_names(settings: Settings, change: Callable[[Names], Any]) -> Any:
     """Write what a person says of projects. The next hub reads everything under the new names."""
     stop_running_hub()
     with hold(settings.journal_directory, settings.storage_path, "project"):

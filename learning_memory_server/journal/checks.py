@@ -17,6 +17,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import REFUSAL, Memory, checked_metadata
+from learning_memory_server.model.project import Naming
 from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
@@ -124,6 +125,8 @@ def checked_failure(failure: Failure) -> Failure:
     _check_ids(lesson=failure.lesson or failure.id, during=failure.during.entry if failure.during else failure.id)
     for command in (failure.command, *([failure.remedy] if failure.remedy is not None else ())):
         limits.checked_text("command, remedy", command, limits.COMMAND_MAX, shortened_markers)
+    if failure.folder:
+        limits.checked_text("folder", failure.folder, limits.COMMAND_MAX, shortened_markers)
     if failure.times < 1:
         raise InvalidInputError("times: must be a whole number above 0.")
     if len(failure.named) > _NAMED_MAX:
@@ -155,6 +158,14 @@ def checked_answer(answer: Answer) -> Answer:
     """Return a person's answer as it may be stored."""
     _check_ids(id=answer.id)
     return answer
+
+
+def checked_naming(naming: Naming) -> Naming:
+    """Return what a person said of a project as it may be stored."""
+    for text in (naming.name, naming.into):
+        if text is not None:
+            limits.checked_text("name, into", text, limits.PROJECT_MAX, shortened_markers)
+    return naming
 
 
 def check_clusters(axis: str, data: dict[str, Any]) -> None:

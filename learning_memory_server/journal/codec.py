@@ -191,7 +191,7 @@ SERVER: Final = RecordKind(
     names={"is_left": "left"},
 )
 PROJECT: Final = RecordKind(
-    "project", "projects", Naming, own="id created_at name into", noun="project line", is_archived=False
+    "project", "projects", Naming, checks.checked_naming, "id created_at name into", noun="project line"
 )
 ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at files")
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {

@@ -74,6 +74,15 @@ class Names(Records[Naming]):
             self._say(each.id, at, into=None)
         return [self.of(each.id) for each in merged]
 
+    def take_over(self, said: Iterable[Naming], known: Collection[str]) -> list[Naming]:
+        """Write and return what an archive says of projects, except of those of which something is said here.
+
+        `known` are the projects here: a name that another of them has stays with that.
+        """
+        taken = {*known, *(name for each in self.all() for name in (each.id, each.name))}
+        free = (replace(each, name=None) if each.name in taken - {each.id} else each for each in said)
+        return self.add_new(each for each in free if each.name or each.into)
+
     def _say(self, project: str, at: datetime, **changes: Any) -> None:
         before = self.find(project) or Naming(project, at)
         self.add(replace(before, created_at=at, **changes))

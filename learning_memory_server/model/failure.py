@@ -34,6 +34,7 @@ class Failure(Recorded):
     during: During | None = None
     lesson: str | None = None  # the id of the lesson about the error that the agent was told
     again: bool = False  # whether it came although the agent had been told that
+    folder: str = ""  # where it ran, relative to the project's top; empty there, or if it is not known
 
     @property
     def said(self) -> str:

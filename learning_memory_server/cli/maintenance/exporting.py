@@ -119,8 +119,7 @@ def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -
     facts: list[tuple[str, str | Text]] = [
         ("archive", f"{path} ({out.readable_size(size)})"),
         ("entries", f"{records['ghap']:,} resolved, {records['open']:,} open"),
-        # A thing may have several lines, the last of which counts.
-        *((kind, out.counted(records[kind], "line")) for kind in sorted(records) if kind not in {"ghap", "open"}),
+        *((kind, out.counted(records[kind], "record")) for kind in sorted(records) if kind not in {"ghap", "open"}),
         (
             "forgotten",
             f"{out.counted(snapshot.tombstones, 'tombstone')} kept, {out.counted(snapshot.forgotten, 'record')} left out",

@@ -13,12 +13,13 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import complete_index, open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, YesOption, current_project, open_settings
 from learning_memory_server.cli.maintenance.exporting import back_up_first
+from learning_memory_server.cli.projects import change_names
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive, store_key
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import GHAP, PROJECT, JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings
@@ -270,6 +271,17 @@ def _ours(settings: Settings) -> Contents:
     return contents_here(stored.journal, stored.collector.list_resolved(), stored.collector.forgotten_ids())
 
 
+def _take_names(theirs: Contents, comparison: Comparison, settings: Settings) -> int:
+    """Call projects as the archive does, and return how many: first, for what is imported is read under these names."""
+    named = comparison.sorts[PROJECT.kind].new if PROJECT.kind in comparison.sorts else []
+    keys = [(PROJECT.kind, name) for name in named]
+    said = [theirs.records[key].decoded(PROJECT.decode) for key in keys if key in theirs.records]
+    if not said:
+        return 0
+    known = Stored(settings).projects.all()
+    return len(change_names(settings, lambda names: names.take_over(said, known)))
+
+
 async def _import(
     theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool
 ) -> dict[str, Any]:
@@ -282,6 +294,7 @@ async def _import(
         kinds = sorted({*comparison.never, *comparison.doomed})
         forgotten = {kind: [*comparison.never.get(kind, ()), *comparison.doomed.get(kind, ())] for kind in kinds}
     backup = back_up_first(settings) if forgotten or not comparison.changes_nothing else None
+    renamed = _take_names(theirs, comparison, settings)
     gone = {"forgotten": 0, "noted": 0}
     async with open_connection(settings, "import") as connection:
         # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
@@ -296,7 +309,10 @@ async def _import(
             imported["open entry"] = await connection.add([JournalRecord.of(GHAP, entry) for entry in still_open])
         for kind, difference in comparison.sorts.items():
             named = ((kind, name) for name in difference.new)
-            if new := [theirs.records[key] for key in named if key in theirs.records]:
+            new = [theirs.records[key] for key in named if key in theirs.records]
+            if kind == PROJECT.kind:
+                imported[kind] = renamed
+            elif new:
                 imported[kind] = await connection.add(new)
         redacted = dict(connection.redacted)
         index = await complete_index(connection)

@@ -110,13 +110,13 @@ class Contents:
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
 
     def mark_imported(self) -> None:
-        """Mark everything as what no session of this store has experienced; its user has answered nothing."""
+        """Mark everything as what no session of this store has experienced; its user has said nothing."""
         self.entries = {name: replace(entry, imported=True) for name, entry in self.entries.items()}
         self.open = {name: replace(entry, imported=True) for name, entry in self.open.items()}
         self.records = {
             key: replace(record, data={**record.data, "imported": True})
             for key, record in self.records.items()
-            if record.kind != codec.ANSWER.kind
+            if record.kind not in {codec.ANSWER.kind, codec.PROJECT.kind}
         }
 
 

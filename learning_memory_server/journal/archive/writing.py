@@ -28,7 +28,15 @@ from learning_memory_server.journal.archive.reading import (
     most_bytes,
     open_archive,
 )
-from learning_memory_server.journal.codec import ANSWER, KINDS, DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.codec import (
+    ANSWER,
+    CLUSTERS,
+    KINDS,
+    PROJECT,
+    DamagedLineError,
+    JournalRecord,
+    content_of,
+)
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Line, journal_errors, matching
 from learning_memory_server.journal.names import Names
@@ -49,13 +57,18 @@ class Piece:
 
     content: bytearray = field(default_factory=bytearray)
     lines: int = 0
-    records: Counter[str] = field(default_factory=Counter)
+    keys: set[tuple[str, str]] = field(default_factory=set)  # the kinds and ids of its records
     tombstones: int = 0
 
     def add(self, line: bytes) -> None:
         """Add a line."""
         self.content += line
         self.lines += 1
+
+    @property
+    def records(self) -> Counter[str]:
+        """The number of records of each kind; one may have several lines, the last of which counts."""
+        return Counter(kind for kind, _ in self.keys)
 
 
 @dataclass(slots=True)
@@ -74,7 +87,8 @@ class Snapshot:
         if record.is_tombstone:
             piece.tombstones += 1
         else:
-            piece.records[record.kind] += 1
+            # Changes of cluster numbers continue each other under one id.
+            piece.keys.add((record.kind, str(piece.lines) if record.kind == CLUSTERS.kind else record.id))
             if record.kind == _GHAP:
                 self.resolved.add(record.id)
 
@@ -83,7 +97,7 @@ class Snapshot:
         piece = self.piece(name)
         piece.content += text
         piece.lines = text.count(b"\n") + 1
-        piece.records["open"] += 1
+        piece.keys.add(("open", name))
 
     def piece(self, name: str) -> Piece:
         """Return the file of that name, creating it if necessary."""
@@ -102,7 +116,7 @@ class Snapshot:
     @property
     def records(self) -> Counter[str]:
         """The number of records of each kind."""
-        return sum((piece.records for piece in self.pieces.values()), Counter())
+        return Counter(kind for kind, _ in set[tuple[str, str]]().union(*(each.keys for each in self.pieces.values())))
 
     @property
     def tombstones(self) -> int:
@@ -130,12 +144,12 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
     forgotten = {(record.kind, record.id) for record in said if record.is_tombstone}
     # A tombstone belongs to the project of the record that it is about.
     names = Journal(journal).names
-    projects = {(each.kind, each.id): _project(names, each.data) for each in said if not each.is_tombstone}
-    snapshot = Snapshot()
+    projects = {(each.kind, each.id): _project_of(names, each) for each in said if not each.is_tombstone}
+    snapshot, left_out = Snapshot(), set()
     for line in lines:
         record, name = line.record, line.path.relative_to(journal).as_posix()
         if record and not record.is_tombstone and (record.kind, record.id) in forgotten:
-            snapshot.forgotten += 1
+            left_out.add((record.kind, record.id))
         elif record and (project is None or _is_of(project, record, projects)):
             snapshot.add_record(JOURNAL + name, line.text, record)
         elif record or project is not None:
@@ -148,6 +162,7 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
     for ghap_id, text in still_open.items():
         if ghap_id not in closed:
             _add_open(snapshot, ghap_id, text, names, project)
+    snapshot.forgotten += len(left_out)
     return snapshot
 
 
@@ -155,6 +170,10 @@ def _is_of(project: str, record: JournalRecord, projects: Mapping[tuple[str, str
     """Return whether a record goes into the archive of a project: what the user refused or answered never does."""
     is_users = record.kind == ANSWER.kind or "refusal" in record.data
     return projects.get((record.kind, record.id), project) == project and not is_users
+
+
+def _project_of(names: Names, record: JournalRecord) -> object:
+    return names.of(record.id) if record.kind == PROJECT.kind else _project(names, record.data)
 
 
 def _project(names: Names, data: Any) -> object:

@@ -84,6 +84,8 @@ def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
         raise InvalidInputError(f"{place}: {error}.") from None
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
+    if record.kind == codec.PROJECT.kind:
+        raise InvalidInputError(f"{place}: what projects are called is changed while no hub runs.")
     try:
         return record.kind, checked_record(record) if record.kind == codec.CLUSTERS.kind else names.renamed(
             checked_thing(record)

@@ -226,3 +226,63 @@ def test_an_archive_makes_no_project_known(run: Any, storage: Path, lived: Journ
     assert own.projects.has(project)
     assert foreign.projects.all() == [project]
     assert not foreign.projects.has(project)
+
+
+@pytest.fixture
+def named(lived: Journal) -> Journal:
+    """That journal, in which a person has renamed one project and merged another into it."""
+    lived.entries.append(
+        [JournalRecord.of(GHAP, replace(full_ghap(), id="ghap_20260302_120000_ffffff", project="old"))]
+    )
+    names = Journal(lived.path).names
+    names.rename("acme/shop", "shop", [], NOON)
+    names.merge("old", "shop", NOON)
+    return lived
+
+
+def projects(run: Any, **variables: str) -> list[tuple[str, list[str], int]]:
+    found = json.loads(run("project", "list", "--json", **variables).stdout)["projects"]
+    return [(each["project"], each["ids"], each["entries"]) for each in found]
+
+
+@pytest.mark.parametrize("options", [(), ("--project", "shop")])
+@pytest.mark.usefixtures("named")
+def test_projects_that_were_renamed_and_merged_come_back_as_they_were(
+    run: Any, storage: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    before = projects(run)
+    assert ("shop", ["acme/shop", "old"], 2) in [
+        (name, [each for each in ids if each != "shop"], n) for name, ids, n in before
+    ]
+    path = backed_up(run, tmp_path / "a.tar.gz", *options)
+    shutil.rmtree(storage / "journal")
+
+    document = json.loads(run("import", path, "--yes", "--json").stdout)
+
+    assert document["imported"]["project"] == 2
+    assert projects(run) == before
+    assert printed(run("project", "split", "shop"))
+    assert {name for name, _, _ in projects(run)} >= {"shop", "old"}
+    # A second time, what was undone here stays so.
+    assert json.loads(run("import", path, "--yes", "--json").stdout)["contents"]["project"]["new"] == 0
+    assert {name for name, _, _ in projects(run)} >= {"shop", "old"}
+
+
+@pytest.mark.usefixtures("named")
+def test_the_archive_of_another_store_renames_no_project(run: Any, tmp_path: Path) -> None:
+    path = backed_up(run, tmp_path / "a.tar.gz")
+    there = {"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "there")}
+    store_key(tmp_path / "there" / "archive.key")
+    printed(run("import", path, "--yes", **there))
+    assert {name for name, _, _ in projects(run, **there)} == {"acme/shop", "old"}
+
+
+def test_a_name_that_another_project_has_here_stays_with_that(run: Any, named: Journal, tmp_path: Path) -> None:
+    path = backed_up(run, tmp_path / "a.tar.gz")
+    shutil.rmtree(named.path)
+    named.entries.append(
+        [JournalRecord.of(GHAP, replace(full_ghap(), id="ghap_20260303_120000_ffffff", project="shop"))]
+    )
+    printed(run("import", path, "--yes"))
+    # What was merged is one project all the same.
+    assert {(name, count) for name, _, count in projects(run)} >= {("shop", 1), ("acme/shop", 2)}

@@ -48,6 +48,28 @@ def test_only_the_tombstone_of_a_forgotten_entry_is_archived(journal: Journal, t
     assert JournalRecord.from_line(lines[-1] + b"\n").is_tombstone
 
 
+def test_a_record_that_was_written_again_counts_once(journal: Journal, tmp_path: Path) -> None:
+    before = take_snapshot(journal.path)
+    for log in journal.logs.values():
+        # Of clusters each line is a change of its own.
+        if log is not journal.clusters and (records := log.read().records):
+            log.append(records)
+    now = take_snapshot(journal.path)
+    assert now.records == before.records
+    assert sum(piece.lines for piece in now.pieces.values()) > sum(piece.lines for piece in before.pieces.values())
+    assert len(journal.clusters.read().records) == now.records["clusters"] > 0
+    with open_archive(archived(journal, tmp_path / "a.tar")) as archive:
+        counts = [member.records for member in archive.manifest.files.values()]
+    assert {kind for each in counts for kind in each} == now.records.keys()
+    assert sum(sum(each.values()) for each in counts) == now.records.total()
+
+
+def test_of_a_forgotten_record_no_line_is_archived_and_it_counts_once(journal: Journal) -> None:
+    before = take_snapshot(journal.path)
+    journal.entries.append([JournalRecord.of(GHAP, numbered(2)), JournalRecord.of(GHAP, numbered(2))])
+    assert take_snapshot(journal.path).forgotten == before.forgotten == 1
+
+
 def test_a_damaged_line_is_set_aside_unless_it_names_what_is_gone(journal: Journal, tmp_path: Path) -> None:
     segment = journal.path / "entries" / "2026-03.jsonl"
     naming = f'{{"id":"{numbered(2).id}", broken}}\n'.encode()
