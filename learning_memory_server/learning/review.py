@@ -49,6 +49,7 @@ class Waiting:
     days: int = 2  # on how many days that was seen
     flaw: str | None = None  # why it cannot be told, whatever is answered
     is_risky: bool = False  # whether a yes needs `--anyway`
+    folder: str = ""  # of a cure, where its command failed, relative to the project's top
     others: tuple[str, ...] = ()  # other ids that an answer may have, because they are the same
     is_told: bool = False  # whether agents are told without a yes
 
@@ -108,7 +109,7 @@ class Review:
             if said in {Said.YES, Said.RULE}:
                 _refuse(each, anyway=anyway)
             answers += [Answer(name, each.project, Said.UNDO, at) for name in each.others if self.answers.said(name)]
-            files = files_of(each.text, folder) if each.kind is WaitingKind.CURE else ()
+            files = files_of(each.text, folder, each.folder) if each.kind is WaitingKind.CURE else ()
             answers.append(Answer(each.id, each.project, said, at, files))
         self.answers.add(*answers)
 
@@ -123,7 +124,7 @@ class Review:
             found is not None
             and found.said is not Said.UNDO
             and not (found.said is Said.LATER and found.created_at + _AGAIN <= now)
-            and not (folder and item.kind is WaitingKind.CURE and found.files != files_of(item.text, folder))
+            and not (folder and item.kind is WaitingKind.CURE and found.files != files_of(item.text, folder, item.folder))
         )
 
     def _cures(self, project: str) -> Iterator[Waiting]:
@@ -146,6 +147,7 @@ class Review:
                     days=cure.days,
                     flaw=flaw(answered),
                     is_risky=is_risky(remedy),
+                    folder=answered.folder,
                     others=tuple(each for each in dict.fromkeys(ids) if each != name),
                     is_told=is_by_rule(cure, known),
                 )

