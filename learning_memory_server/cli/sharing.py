@@ -223,7 +223,7 @@ def change_rules(top: Path, rules: Sequence[Rule], gone: Container[str]) -> bool
 def rules_of(top: Path) -> str:
     """Return the text of the file of rules, empty if there is none."""
     path = top / LEARNED
-    if path.is_symlink() or path.resolve() != top.resolve() / LEARNED:
+    if tree.is_linked(top, LEARNED):
         raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
     data = read_file(path) if path.exists() else b""
     if data is None:
@@ -293,9 +293,9 @@ def _names(top: Path) -> set[str]:
 
 def _write(top: Path, file: files.SharedFile) -> None:
     folder = top / files.FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.resolve() != top.resolve() / files.FOLDER:
+    if tree.is_linked(top, files.FOLDER):
         raise InvalidInputError(f"{folder} is a link, so nothing was written.")
+    folder.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError), (folder / file.name).open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(file.render())
 

@@ -37,7 +37,7 @@ class WorkFolder:
     @classmethod
     def of(cls, directory: Path) -> Self:
         """Return the place that a directory belongs to. It need not exist any more."""
-        directory = directory.resolve()
+        directory = _real(directory)
         with suppress(OSError):
             for each in (directory, *directory.parents):
                 dot = each / ".git"

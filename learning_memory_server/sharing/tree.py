@@ -123,12 +123,19 @@ def merges(place: Path, commit: str) -> Mapping[str, Merge]:
     return found
 
 
+def is_linked(top: Path, name: str) -> bool:
+    """Return whether a link is on the way from a worktree's top to a file in it, also one that leads to itself."""
+    path, real = top / name, Path(os.path.realpath(top))
+    steps = (path, *path.parents)[: len(Path(name).parts)]
+    return Path(os.path.realpath(path)) != real / name or any(step.is_symlink() for step in steps)
+
+
 def working_files(top: Path) -> dict[str, SharedFile | str]:
     """Return the shared files of a worktree by name, each parsed, or the reason why it is none."""
     folder = top / FOLDER
     if not folder.is_dir():
         return {}
-    if folder.resolve() != top.resolve() / FOLDER:
+    if is_linked(top, FOLDER):
         return {"": "the folder is a link"}
     names = sorted(os.fsencode(path.name).decode("utf-8", "replace") for path in folder.iterdir())
     return {name: parse(name, files.read(folder / name)) for name in names}

@@ -97,6 +97,21 @@ def test_promote_follows_no_link(run: Any, repository: Path) -> None:
     assert (repository / "README").read_text() == "A garden.\n"
 
 
+LOOPS = (".claude", ".claude/rules", ".claude/rules/learned.md", ".learning-memory", ".learning-memory/lessons")
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_link_that_leads_to_itself_is_refused_as_any_other(run: Any, repository: Path, name: str) -> None:
+    link = repository / name
+    link.parent.mkdir(exist_ok=True, parents=True)
+    link.symlink_to(link.name)
+    done = run("promote") if ".claude" in name else run("share", VALUE, "--yes")
+    assert done.exit_code == 1
+    assert "is a link" in done.stderr
+    assert link.is_symlink()
+
+
 @pytest.mark.usefixtures("person")
 @pytest.mark.parametrize("options", [["--lexical"], ["--lexical", "--outcome", "falsified"], []])
 def test_a_search_finds_shared_lessons_also_without_the_index(run: Any, repository: Path, options: list[str]) -> None:
