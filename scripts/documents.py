@@ -265,7 +265,7 @@ class StatusDocument(TypedDict):
 class FindingFacts(TypedDict):
     """What a check found."""
 
-    level: Literal["green", "yellow", "red"]
+    level: Literal["green", "info", "yellow", "red"]
     topic: str
     sentence: str
 

@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -188,10 +187,6 @@ class Offline(Stores):
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""
         return weigh_all(values, self.value_log, self.verdicts, self.collector)
-
-    def counts(self) -> Counter[str]:
-        """Return the number of entries of each project that has some."""
-        return Counter(each.project for each in (*self.journal.open_entries(), *self.collector.list_resolved()))
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

@@ -124,7 +124,9 @@ class Review:
             found is not None
             and found.said is not Said.UNDO
             and not (found.said is Said.LATER and found.created_at + _AGAIN <= now)
-            and not (folder and item.kind is WaitingKind.CURE and found.files != files_of(item.text, folder, item.folder))
+            and not (
+                folder and item.kind is WaitingKind.CURE and found.files != files_of(item.text, folder, item.folder)
+            )
         )
 
     def _cures(self, project: str) -> Iterator[Waiting]:

@@ -15,7 +15,7 @@ from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.claims import Claims
 from tests.server.test_work_folder import cloned, repository
-from tests.support import CONFIRMED, PARTS, numbered
+from tests.support import CONFIRMED, PARTS, ghap, numbered
 from tests.terminals import on_a_terminal, read_until
 
 SHOP = "github.com/acme/webshop"
@@ -77,6 +77,20 @@ def test_doctor_names_the_entries_of_projects_that_no_folder_is(run: Any, copy: 
     said = run("doctor", "--quick").stdout
     assert "2 entries of projects that no folder here has" in " ".join(said.split())
     assert copy not in said
+
+
+@pytest.mark.parametrize("project", ["notes", SHOP])
+def test_doctor_counts_what_is_open_apart_and_names_the_command_that_helps_first(
+    run: Any, storage: Path, project: str
+) -> None:
+    journal = Journal(storage / "journal")
+    ObservationCollector(journal, utc_now).add_resolved([numbered(1, project=project)])
+    journal.save_open(ghap(project=project))
+    said = " ".join(run("doctor", "--quick").stdout.split())
+    assert "1 entry and 1 open entry of projects that no folder here has" in said
+    assert "run there: learning-memory-server project merge current NAME" in said
+    # Of a folder without a remote, `--fix` has nothing to ask.
+    assert ("doctor --fix asks there" in said) is (project == SHOP)
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ def test_a_file_that_names_a_repository_counts_only_if_that_names_it_back(
 def test_a_link_that_leads_to_itself_is_a_folder_like_another(tmp_path: Path, below: str) -> None:
     folder = repository(tmp_path / "shop")
     (folder / "loop").symlink_to("loop")
-    assert Place.of(folder / "loop" / below).top == folder
+    assert WorkFolder.of(folder / "loop" / below).top == folder
 
 
 def test_of_a_file_that_names_a_repository_4_kb_are_read(shop: Path) -> None:

@@ -14,9 +14,10 @@ Repair = Callable[[], str]
 
 
 class Level(StrEnum):
-    """How bad it is: fine, worth a look, or a problem: something does not work, or is not private."""
+    """How bad it is: fine, nothing to worry about, worth a look, or a problem: it does not work, or is not private."""
 
     GREEN = "green"
+    INFO = "info"
     YELLOW = "yellow"
     RED = "red"
 
@@ -45,7 +46,7 @@ class Finding:
         return found
 
 
-green, yellow, red = (partial(Finding, level) for level in Level)
+green, info, yellow, red = (partial(Finding, level) for level in Level)
 
 
 def about(topic: str, findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.clients import claude_code
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, Machine, as_others_have, find_launch
 from learning_memory_server.cli.clients.change import find_entry, hooks_change
-from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Level, green, info, red, yellow
 from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.system import paths, timeouts
 from learning_memory_server.version import VERSION
@@ -29,9 +29,9 @@ def check_clients(machine: Machine, *, quick: bool) -> Iterator[Finding]:
     """Check every client that is installed."""
     found = [client for client in CLIENTS.values() if is_installed(client, machine)]
     if not found:
-        yield green("No client that `setup` supports was found.")
+        yield info(f"No client that `setup` supports was found. Once there is one, run: {_SETUP} CLIENT")
     for client in found:
-        yield from check_client(client, machine, quick=quick, missing=Level.GREEN)
+        yield from check_client(client, machine, quick=quick, missing=Level.INFO)
 
 
 def check_client(client: Client, machine: Machine, *, quick: bool, missing: Level = Level.RED) -> Iterator[Finding]:
@@ -128,6 +128,8 @@ async def connect(
     from mcp.types import CONNECTION_CLOSED, Implementation
     from pydantic import ValidationError
 
+    from learning_memory_server.server.tools.catalog import HOOK
+
     server = StdioServerParameters(command=command[0], args=[*command[1:]], env={**environment}, cwd=directory)
     about = Implementation(name="learning-memory-server doctor", version=VERSION)
     began, tools, flaw = time.monotonic(), 0, ""
@@ -149,7 +151,8 @@ async def connect(
                     ):
                         try:
                             await session.initialize()
-                            tools = len((await session.list_tools()).tools)
+                            # No agent sees the tool that answers the plugin's hooks.
+                            tools = sum(tool.name != HOOK for tool in (await session.list_tools()).tools)
                         except MCPError as error:
                             flaw = _ENDED if error.code == CONNECTION_CLOSED else _NO_SERVER
                         except (ValidationError, RuntimeError):

@@ -31,8 +31,8 @@ from learning_memory_server.server.settings import Settings, load_settings, sett
 from learning_memory_server.server.views import fields
 from learning_memory_server.system.paths import config_file
 
-_TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
-_PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.YELLOW: "!!", Level.RED: "XX"}
+_TICKS: Final = {Level.GREEN: "✓", Level.INFO: "·", Level.YELLOW: "!", Level.RED: "✗"}
+_PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.INFO: "--", Level.YELLOW: "!!", Level.RED: "XX"}
 _TOPIC_WIDTH: Final = 12
 
 commands = Commands()
@@ -170,7 +170,6 @@ def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[F
 
 def _show(finding: Finding) -> None:
     ticks = _TICKS if out.stdout().encoding.lower().startswith("utf") else _PLAIN_TICKS
-    lead = Text.assemble(
-        (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
-    )
+    colour = "cyan" if finding.level is Level.INFO else finding.level
+    lead = Text.assemble((f"{ticks[finding.level]} ", f"bold {colour}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold"))
     out.hanging(lead, Text(out.one_line(finding.sentence)))

@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -96,13 +97,17 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
     """Name the projects with entries that no folder here is: their sessions are told nothing of these."""
     stored = Offline(settings)
     here = {stored.journal.names.of(each) for each in (settings.project, *claims_of(settings).folders()) if each}
-    entries = stored.counts()
-    if lost := sorted(entries.keys() - here):
-        count = out.counted(sum(entries[each] for each in lost), "entry")
+    resolved = Counter(entry.project for entry in stored.collector.list_resolved())
+    still_open = Counter(entry.project for entry in stored.journal.open_entries())
+    if lost := sorted((resolved.keys() | still_open.keys()) - here):
+        counts = [
+            (sum(of[each] for each in lost), noun) for of, noun in ((resolved, "entry"), (still_open, "open entry"))
+        ]
+        remote = " If it has the project's remote, learning-memory-server doctor --fix asks there."
         yield yellow(
-            f"{count} of projects that no folder here has: "
-            f"{', '.join(map(out.one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
-            "learning-memory-server doctor --fix, or: learning-memory-server project merge current NAME"
+            f"{' and '.join(out.counted(count, noun) for count, noun in counts if count)} of projects that no folder "
+            f"here has: {', '.join(map(out.one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
+            f"learning-memory-server project merge current NAME.{remote if any('/' in each for each in lost) else ''}"
         )
 
 

@@ -31,13 +31,15 @@ def environment_of(environment: dict[str, str]) -> dict[str, str]:
 
 def test_without_a_client_that_is_what_is_said(run: Run, home: Path) -> None:
     assert not list(home.iterdir())
-    assert "No client that `setup` supports was found." in run("doctor", "--quick").stdout
+    said = run("doctor", "--quick").stdout
+    assert "· client       No client that `setup` supports was found." in said
+    assert "run: learning-memory-server setup CLIENT" in " ".join(said.split())
 
 
 def test_a_client_without_this_server_is_no_problem_until_it_is_asked_for(run: Run, home: Path) -> None:
     cursor(home)
     sentence = "Cursor does not have this server; run: learning-memory-server setup cursor"
-    assert f"✓ client       {sentence}" in run("doctor", "--quick").stdout
+    assert f"· client       {sentence}" in run("doctor", "--quick").stdout
     asked = printed(run("doctor", "--client", "cursor"), 1)
     assert asked.splitlines()[0] == f"✗ client       {sentence}"
     assert "python" not in asked

@@ -8,6 +8,7 @@ import pytest
 
 from learning_memory_server.cli.doctor.clients import connect
 from learning_memory_server.errors import ClientSetupError
+from tests.support import MINUTES
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ for line in sys.stdin:
 """
 
 
-async def run(script: str, folder: Path, seconds: float = 60.0, **variables: str) -> int:
+async def run(script: str, folder: Path, seconds: float = MINUTES, **variables: str) -> int:
     tools, took = await connect([sys.executable, "-ISc", script], variables, folder, seconds)
     assert 0 < took < seconds
     return tools
@@ -40,6 +41,10 @@ async def test_a_server_gets_the_given_environment_only(tmp_path: Path, monkeypa
     assert found == bare + 2
     monkeypatch.delenv("LEARNING_MEMORY_PROJECT")
     assert await run(SERVER, tmp_path) == bare
+
+
+async def test_the_tool_that_answers_hooks_is_not_counted(tmp_path: Path) -> None:
+    assert await run(SERVER, tmp_path, hook="1", A="1") == await run(SERVER, tmp_path) + 1
 
 
 @pytest.mark.parametrize(
