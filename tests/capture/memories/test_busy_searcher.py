@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.recall import rank
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import Budget
 from tests.capture.memories.shelf import open_shelf
-from tests.fast_forward import fast_forward
-from tests.support import SilentModel, until
+from tests.fast_forward import FastForwardLoop, fast_forward
+from tests.support import SilentModel
 
 
 @fast_forward
@@ -60,47 +63,68 @@ async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Pat
         assert [item.memory.text for item in result.found] == ["postgres is the database"]
 
 
-class CountedRuns(SilentModel):
-    """A model whose runs are counted, each of one query or a batch."""
+class HeldRuns(HashingEmbedder):
+    """A model whose runs are counted, each of one query or a batch, and wait until they may end."""
 
-    runs = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+        self.may_end = threading.Semaphore(0)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.runs += 1
+        self.begun += 1
+        self.may_end.acquire()
         return self.embed_documents(texts)
 
 
-async def test_a_hundred_searches_at_once_are_hybrid_and_share_the_runs_of_the_model(tmp_path: Path) -> None:
-    model = CountedRuns()
+async def test_a_hundred_searches_at_once_are_hybrid_and_share_the_runs_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, asked = HeldRuns(), list[str]()
+    embed_query = EmbeddingService.embed_query
+
+    async def listening(service: EmbeddingService, text: str, budget: Budget) -> NDArray[np.float32]:
+        asked.append(text)
+        return await embed_query(service, text, budget)
+
+    monkeypatch.setattr(EmbeddingService, "embed_query", listening)
     async with open_shelf(tmp_path, load=lambda: model) as shelf:
         await shelf.ready()
         await shelf.add("postgres is the database")
-        model.released.clear()
-        searches = [shelf.searcher.search(MemoryQuery(f"database {number}")) for number in range(100)]
-        searching = asyncio.gather(*searches)
-        # The first is in the model by then, and the others wait for it.
-        await until(lambda: model.runs == 1, every=0)
-        for _ in range(100):
+        searches = [
+            asyncio.create_task(shelf.searcher.search(MemoryQuery(f"database {number}"))) for number in range(100)
+        ]
+
+        def all_have_asked() -> bool:
+            answered = sum(search.done() for search in searches)
+            return len(asked) == min(answered + QUERIES_AT_ONCE, 100)
+
+        ended = 0
+        while not all(search.done() for search in searches):
+            # Whatever is faster, the model or who asks it: a run ends once every search that may run waits for one.
+            if model.begun > ended and all_have_asked():
+                ended += 1
+                model.may_end.release()
             await asyncio.sleep(0)
-        model.released.set()
 
-        results = await searching
-
+        results = [search.result() for search in searches]
         assert all(result.found for result in results)
         assert {result.mode for result in results} == {SearchMode.HYBRID}
-        assert model.runs < 20
+        # By turns, a run is of those that came during the one before, and of the others.
+        assert model.begun < 30
 
 
-@pytest.mark.slow
+@fast_forward
 async def test_lexical_searches_at_once_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = threading.Lock()
+    lock, loop = threading.Lock(), asyncio.get_running_loop()
+    assert isinstance(loop, FastForwardLoop)
 
     def alone(*arguments: Any) -> Any:
         assert lock.acquire(blocking=False)
         try:
-            time.sleep(0.05)
+            loop.pass_time(1)
             return rank(*arguments)
         finally:
             lock.release()
