@@ -278,7 +278,7 @@ def _take_names(theirs: Contents, comparison: Comparison, settings: Settings) ->
     said = [theirs.records[key].decoded(PROJECT.decode) for key in keys if key in theirs.records]
     if not said:
         return 0
-    known = Stored(settings).projects.all()
+    known = Offline(settings).projects.all()
     return len(change_names(settings, lambda names: names.take_over(said, known)))
 
 
