@@ -232,8 +232,10 @@ class Advisor:
         """Return what a ranking finds in time, as far as it still holds."""
         try:
             async with asyncio.timeout(self.within and self.within + patience):
-                ranked = await ranking
-                return ranked and await self.validity.current(ranked, project, folder)
+                if ranked := await ranking:
+                    return await self.validity.current(ranked, project, folder)
+                log.info("advice.skipped", reason="NotReady")  # The model or the index is being loaded
+                return None
         except (*AWAY, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
             return None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.ranking.threshold import least_of_advice
@@ -19,7 +20,7 @@ from learning_memory_server.system.recent import Recent
 from tests.learning.advice.parts import finder_over
 from tests.learning.values.parts import value
 from tests.server.hooks.test_kept_failures import FullDisk
-from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, start
+from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, open_parts, start
 
 OLD = about("pool", 1)
 THEY = [Item(OLD.id, AdviceKind.EXPERIENCE)]
@@ -106,6 +107,19 @@ async def test_what_is_late_is_not_shown_and_an_engine_that_fails_says_nothing(p
     assert await advisor(parts, within=0.0).advise(started(parts), Channel.START) == Related()
     parts.store.down = StorageUnavailableError("down")
     assert await advisor(parts).advise(started(parts), Channel.START) == Related()
+
+
+async def test_advice_that_is_skipped_is_logged_also_while_the_model_and_the_index_are_loaded(
+    parts: Parts, tmp_path: Path
+) -> None:
+    async with open_parts(tmp_path / "loading") as loading:
+        with capture_logs() as logs:
+            assert await advisor(loading).advise(started(loading), Channel.START) == Related()
+            assert await advisor(parts, within=0.0).advise(started(parts), Channel.START) == Related()
+            parts.store.down = StorageUnavailableError("down")
+            assert await advisor(parts).advise(started(parts), Channel.START) == Related()
+    skipped = [entry["reason"] for entry in logs if entry["event"] == "advice.skipped"]
+    assert skipped == ["NotReady", "TimeoutError", "StorageUnavailableError"]
 
 
 async def test_what_is_withheld_for_an_entry_is_withheld_in_every_channel(parts: Parts) -> None:
