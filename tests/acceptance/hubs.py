@@ -55,6 +55,24 @@ IN_PROC: Final = [
 """The marks of tests that look at processes."""
 
 
+def unhurried(folder: Path, *waits: str) -> dict[str, str]:
+    """Return the variable with which Python's processes wait for minutes, so that no machine is too slow for a test.
+
+    Args:
+        folder: Keeps what Python imports at its start.
+        waits: The names in `system/timeouts.py`.
+    """
+    folder.mkdir(exist_ok=True)
+    lines = [
+        "from contextlib import suppress",
+        "with suppress(ImportError):  # Another Python has no such package",
+        "    from learning_memory_server.system import timeouts",
+        *(f"    timeouts.{wait} = {MINUTES}" for wait in waits),
+    ]
+    (folder / "sitecustomize.py").write_text("\n".join(lines))
+    return {"PYTHONPATH": str(folder)}
+
+
 def learn(front: Wire, result: str = "totals match", **changes: str) -> str:
     """Start an entry, resolve it as confirmed, and return its id."""
     ghap_id: str = front.call("start_ghap", **{**ENTRY, **changes})["id"]
@@ -63,12 +81,17 @@ def learn(front: Wire, result: str = "totals match", **changes: str) -> str:
 
 
 class Memory:
-    """A storage folder, the runtime directory of its hub, and the fronts that a test starts."""
+    """A storage folder, the runtime directory of its hub, and the fronts that a test starts.
+
+    Attributes:
+        more: Further variables of what is started from now on.
+    """
 
     def __init__(self, storage: Path, runtime: Path) -> None:
         self.storage = storage
         self.runtime = runtime
         self.fronts: list[Wire] = []
+        self.more: dict[str, str] = {}
 
     def front(
         self,
@@ -128,7 +151,7 @@ class Memory:
 
     def variables(self, session: str = "one session") -> dict[str, str]:
         """Return the variables of a front that are not settings."""
-        return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session}
+        return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session, **self.more}
 
     def greeted(self, session: str = "one session", era: Era = "2026-07-28", **settings: Any) -> Wire:
         """Start a front, shake hands, and wait until it has a hub."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.hubs import Memory, until
+from tests.acceptance.hubs import Memory, unhurried, until
 from tests.acceptance.wire import Wire
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,12 @@ def search(front: Wire, topic: int) -> str:
     return text_of(front, "search_memory", query=f"topic{topic}", limit=1)
 
 
-def test_it_is_stored_and_found_at_once_after_a_kill_while_the_next_hub_indexes_it(memory: Memory, front: Wire) -> None:
+def test_it_is_stored_and_found_at_once_after_a_kill_while_the_next_hub_indexes_it(
+    memory: Memory, tmp_path: Path
+) -> None:
+    # A lexical search of ten million characters takes a second of a quiet machine's processor.
+    memory.more = unhurried(tmp_path / "unhurried", "MEMORIES_JOURNAL_SHARE")
+    front = memory.greeted()
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
     until(lambda: indexed(front), "the index was not opened")
     pids = [memory.hub(), front.process.pid]

@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.settings import load_settings
-from tests.acceptance.hubs import ENTRY, learn
+from tests.acceptance.hubs import ENTRY, learn, until
 from tests.acceptance.wire import running
 from tests.services import opened
 from tests.support import MINUTES, keeping_up, numbered
@@ -32,14 +31,14 @@ def test_semantic_searches_follow_soon_after_the_start(tmp_path: Path) -> None:
         assert [found["id"] for found in early["results"]] == [ghap_id]
 
         wire.call("start_ghap", **ENTRY)
-        deadline = time.monotonic() + MINUTES
-        while not wire.call("get_stats")["index"]["complete"]:
-            assert time.monotonic() < deadline, "the model was not loaded"
+        until(lambda: wire.call("get_stats")["index"]["complete"], "the model was not loaded")
 
         later = wire.call("search_experiences", query="old amounts are shown because of outdated copies")
         assert (later["mode"], [found["id"] for found in later["results"]]) == ("hybrid", [ghap_id])
         assert 0.15 < later["results"][0]["score"] <= 1
-        assert wire.call("resolve_ghap", status="abandoned", result="enough")["indexed"] is True
+        # Within the call, or after it on a busy machine.
+        wire.call("resolve_ghap", status="abandoned", result="enough")
+        until(lambda: wire.call("get_stats")["index"]["complete"], "the entry was not indexed")
     for line in wire.stderr().splitlines():
         assert "event" in json.loads(line), "stderr holds something that is not a log line"
 

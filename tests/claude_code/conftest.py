@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.acceptance.hubs import Memory, memory_in
+from tests.acceptance.hubs import Memory, memory_in, unhurried
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.model import Said, ScriptedModel
 from tests.docs.test_documents import ROOT
@@ -24,6 +24,8 @@ from tests.support import MINUTES
 PLUGIN: Final = ROOT / "plugins" / "claude-code"
 VARIABLE: Final = "CLAUDE_CODE_CLI"
 """Names the program, where it is not on the PATH."""
+_WAITS: Final = ("ADVICE", "FRESHNESS", "PLACE", "HOOK_STDIN", "HOOK_START", "HOOK_HUB", "HOOK_LESSON", "FIRST_PROMPT")
+"""What hooks wait for, for a second or two, so that nobody has to wait for them."""
 MODEL: Final[dict[str, Any]] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 """The variable with which a session has the real model."""
 _CONTEXT: Final = re.compile(
@@ -86,6 +88,10 @@ class ClaudeCode:
         for path in (self.home, self.project):
             path.mkdir()
         self.cli = cli
+        self.unhurried = unhurried(folder / "unhurried", *_WAITS)
+        self.plugin = shutil.copytree(PLUGIN, folder / "unhurried" / "plugin")
+        hooks = self.plugin / "hooks" / "hooks.json"
+        hooks.write_text(hooks.read_text("utf-8").replace('"timeout": 2', f'"timeout": {MINUTES:.0f}'), "utf-8")
         (folder / "bin").mkdir()
         (folder / "bin" / "claude").symlink_to(cli)
 
@@ -102,7 +108,8 @@ class ClaudeCode:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             # As long as an unlucky machine takes to start a hub.
-            "MCP_TIMEOUT": "60000",
+            "MCP_TIMEOUT": f"{1_000 * MINUTES:.0f}",
+            **self.unhurried,
         }
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -144,7 +151,8 @@ class ClaudeCode:
         """Run a session in which the model says what the script has, and subagents what theirs have."""
         model = ScriptedModel(script, agents)
         threading.Thread(target=model.serve_forever, daemon=True).start()
-        given = ["--plugin-dir", str(plugin)] if plugin else []
+        # Of the packaged plugin, the copy whose hooks may take minutes.
+        given = ["--plugin-dir", str(self.plugin if plugin == PLUGIN else plugin)] if plugin else []
         try:
             done = self.run(
                 "-p",

@@ -13,16 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from tests.acceptance.hubs import until
-from tests.claude_code.conftest import PLUGIN, ClaudeCode
+from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import Said, ScriptedModel
 
 _MOVES = re.compile(rb"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[=>()].?|\s")
-_OPTIONS = (
-    *("--plugin-dir", str(PLUGIN), "--permission-mode", "default"),
-    *("--allowedTools", "Agent,mcp__plugin_learning-memory_memory"),
-)
-_SECONDS = 120.0
-"""Seconds until a test gives up waiting for the screen."""
+_OPTIONS = ("--permission-mode", "default", "--allowedTools", "Agent,mcp__plugin_learning-memory_memory")
 _UP, _TAB, _ENTER = b"\x1b[A", b"\t", b"\r"
 
 
@@ -40,7 +35,7 @@ class Terminal:
         self._ours, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         self._process = subprocess.Popen(
-            [claude.cli, *_OPTIONS, *options],
+            [claude.cli, "--plugin-dir", str(claude.plugin), *_OPTIONS, *options],
             env={**claude.environment(), "TERM": "xterm-256color", **variables},
             cwd=claude.project,
             stdin=its,
@@ -65,7 +60,7 @@ class Terminal:
     def sees(self, words: str) -> None:
         """Wait until the screen shows words."""
         wanted = re.sub(r"\s", "", words)
-        until(lambda: wanted in self.shown(), f"the screen does not show {words!r}", _SECONDS)
+        until(lambda: wanted in self.shown(), f"the screen does not show {words!r}")
         self._seen = len(self._screen)
 
     def types(self, *keys: bytes) -> None:
