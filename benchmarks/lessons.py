@@ -238,7 +238,7 @@ def _happened(session: Session, name: str) -> Iterator[Event]:
 async def filled(entries: Sequence[Ghap]) -> AsyncIterator[Services]:
     """Open services over a store of one project with these entries, which answer however long it takes."""
     async with completed([replace(each, project="shop") for each in entries]) as services:
-        services.advisor.within = None
+        services.hooks.advisor.within = None
         yield services
 
 

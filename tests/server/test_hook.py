@@ -74,7 +74,7 @@ async def hooked(services: Services) -> AsyncIterator[Hooked]:
 async def advising(settings: Settings) -> AsyncIterator[Services]:
     """Services that find advice, and have all the time for it that a busy machine needs."""
     async with at_work(settings, load=MeasuredModel) as services:
-        services.advisor = patient(services)
+        services.hooks.advisor = patient(services)
         yield services
 
 

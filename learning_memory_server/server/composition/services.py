@@ -145,8 +145,11 @@ class Services(Indexed):
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, self.advisor)
         self.validity = self.advisor.validity
-        self.preferences = Preferences(self)
-        self.hooks = Hooks(self)
+        may_tell, is_on = self.trials.may_tell, settings.preferences
+        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)
+        self.hooks = Hooks(
+            self.advisor, self.error_advisor, self.anchoring, self.preferences, self.ties, self.live, clock
+        )
         self.review = Review(self.answers, self.failure_log, collector, self.shared, [self.preference_log.waiting])
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))

@@ -3,8 +3,6 @@
 Nothing is said that is not worth an agent's attention, and nothing twice: most events are answered with silence.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -14,29 +12,31 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.embedding.work_queue import DaemonThread
-from learning_memory_server.learning.advice.advisor import Related
+from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import OPENING, RelatedItem, related, session_text, told_of
+from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.anchors.freshness import name_in, project_root
-from learning_memory_server.learning.failures.error_advisor import Known
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.learning.failures.ties import Ties
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, place_in
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.moment import Clock
 from learning_memory_server.server.hooks import event as kinds
 from learning_memory_server.server.hooks.event import Event
+from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.sharing.check import told_name
 from learning_memory_server.sharing.promote import LEARNED, promoted
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
 from learning_memory_server.system.recent import Recent
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 _MOST: Final = 500  # What was told last that is kept
 _TASKS: Final = 16  # Tasks of a session's subagents that are kept until these start: those that were given last
@@ -70,7 +70,13 @@ class Said(NamedTuple):
 class Hooks:
     """Answers the events of all sessions."""
 
-    services: Services
+    advisor: Advisor
+    error_advisor: ErrorAdvisor
+    anchoring: Anchoring
+    preferences: Preferences
+    ties: Ties
+    live: LiveSessions
+    clock: Clock
     said: deque[Said] = field(default_factory=lambda: deque(maxlen=_MOST), init=False)
     _sessions: Recent[str, SessionMemory] = field(default_factory=Recent, init=False)
     # A thread for each folder: others must not wait for one that hangs.
@@ -82,8 +88,8 @@ class Hooks:
 
     async def answer(self, event: Event, caller: Caller) -> str:
         """Return what a client's hook prints, JSON or nothing, and keep what the event teaches."""
-        self.services.live.heard(caller.session)
-        self.services.advisor.told.heard(caller.session, event.session)
+        self.live.heard(caller.session)
+        self.advisor.told.heard(caller.session, event.session)
         answers = {
             kinds.SESSION_START: self._session_start,
             kinds.SESSION_END: self._session_end,
@@ -100,10 +106,10 @@ class Hooks:
         if answer is None or not await self._has_disks(event, caller):
             return ""
         event = self._with_task(event) if event.kind == kinds.AGENT_START else event
-        text, line = await self.services.preferences.told(await answer(event, caller), event, caller)
+        text, line = await self.preferences.told(await answer(event, caller), event, caller)
         said: dict[str, object] = {kinds.LINE: line} if line else {}
         if text:
-            self.said.append(Said(self.services.clock(), caller.project, caller.session, event.kind, text))
+            self.said.append(Said(self.clock(), caller.project, caller.session, event.kind, text))
             said = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}, **said}
         return json.dumps(said, ensure_ascii=False, separators=(",", ":")) if said else ""
 
@@ -118,24 +124,24 @@ class Hooks:
         return True
 
     async def _session_start(self, event: Event, caller: Caller) -> str:
-        session, now = self.session(event.session), self.services.clock()
+        session, now = self.session(event.session), self.clock()
         if event.is_again and session.context_at and now - session.context_at < _AT_ONCE:
             return ""
         session.context_at = now
-        told = self.services.advisor.told.to(caller.session, caller.agent)
+        told = self.advisor.told.to(caller.session, caller.agent)
         if event.kind == kinds.SESSION_START and event.source != kinds.RESUMED:
             told.clear()
         place = await asyncio.to_thread(self._place, event, caller) if event.folder else ""
-        lessons = self.services.advisor.names.at(place, caller)
-        await self.services.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
+        lessons = self.advisor.names.at(place, caller)
+        await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         if event.folder and event.session:
             # Claude Code loads it before it knows the hooks of plugins.
             await self._loaded(replace(event, file=str(Path(event.folder, LEARNED))), caller)
-        return session_text(self.services.advisor, caller, place, told, is_alone=event.is_alone)
+        return session_text(self.advisor, caller, place, told, is_alone=event.is_alone)
 
     def _place(self, event: Event, caller: Caller) -> str:
         """Return where an agent works: the branch, the changed files and the folder."""
-        self.services.advisor.names.look(caller.folder)
+        self.advisor.names.look(caller.folder)
         root = project_root(caller.folder)
         return f"{place_in(Path(event.folder))}\n{(root and name_in(root, event.folder)) or ''}"
 
@@ -144,13 +150,13 @@ class Hooks:
         text = await asyncio.to_thread(_beginning, event.file)
         # One that is about some files is loaded with them, and the client tells.
         if event.kind == kinds.LOADED or not text.startswith("---"):
-            self.services.advisor.told.rules.of(caller.session, set).update(promoted(text))
+            self.advisor.told.rules.of(caller.session, set).update(promoted(text))
         return ""
 
     async def _session_end(self, event: Event, caller: Caller) -> str:
         """Forget its reminders. The session's open entry stays as it is, and its own if the session is resumed."""
         self._sessions.pop(event.session, None)
-        self.services.live.ended(caller.session)
+        self.live.ended(caller.session)
         return ""
 
     async def _prompt(self, event: Event, caller: Caller) -> str:
@@ -184,7 +190,7 @@ class Hooks:
         """Return the line with a relevant lesson that the agent has not seen, if there is one."""
         if not caller.is_told:
             return ""
-        entry = await self.services.advisor.find_lesson(task, caller, patience=patience, by_name=by_name)
+        entry = await self.advisor.find_lesson(task, caller, patience=patience, by_name=by_name)
         if entry is None:
             return ""
         item, source = self._learned(entry, caller)
@@ -198,7 +204,7 @@ class Hooks:
         return item, f"learned in {item['id']}, {item['outcome']}{whose}{more}{self._words(entry, caller)}"
 
     def _words(self, entry: Ghap, caller: Caller) -> str:
-        words = self.services.advisor.validity.words(entry, caller.folder)
+        words = self.advisor.validity.words(entry, caller.folder)
         return f"; {words}" if words else ""
 
     async def _failed(self, known: Known, caller: Caller) -> str:
@@ -208,9 +214,7 @@ class Hooks:
             item, source = self._learned(tied.entry, caller, tied.others)
             lesson = f"Learned from this error: {item['learned']} ({source})"
             said = f"{said} {lesson}" if len(said) + len(lesson) < _BOTH_MAX else lesson  # The lesson says why
-        elif known.question and (
-            entry := await self.services.advisor.find_lesson(known.question, caller, tools=known.tools)
-        ):
+        elif known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
             item, source = self._learned(entry, caller)
             said += f" This may help: {item['learned']} ({source})"
         return f"{OPENING} {said.strip()}" if said else ""
@@ -221,12 +225,12 @@ class Hooks:
         name = root and name_in(root, str(Path(event.folder, event.file)))
         if not name:
             return ""
-        self.services.anchoring.touch(caller, name, event.new if event.is_edit else None)
+        self.anchoring.touch(caller, name, event.new if event.is_edit else None)
         is_main = caller.agent in {None, MAIN_AGENT}
         memory = self.session(event.session if is_main else f"{event.session} {caller.agent}")
         if event.is_edit or not caller.is_told or memory.wrong == limits.ADVICE_SHOWN:
             return ""
-        entry = await self.services.advisor.find_wrong(name, caller)
+        entry = await self.advisor.find_wrong(name, caller)
         if entry is None:
             return ""
         memory.wrong += 1
@@ -241,11 +245,9 @@ class Hooks:
         if not event.command or event.is_background:
             return ""
         folder = event.folder
-        run = run_of(
-            event.command, event.output, event.error, at=self.services.clock(), project=caller.project, folder=folder
-        )
+        run = run_of(event.command, event.output, event.error, at=self.clock(), project=caller.project, folder=folder)
         if run and not event.is_unknown:
-            self.services.collector.add_run(caller, run)
+            self.advisor.collector.add_run(caller, run)
         known = await self._seen(event, caller)
         told = await self._failed(known, caller) if caller.is_told else ""
         return told or ("" if event.error else await self._lesson_about(event.command, caller, by_name=True))
@@ -256,19 +258,17 @@ class Hooks:
             return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
-        about = (caller.project, event.session, event.command, output, has_failed, self.services.clock(), folder)
-        still_open = self.services.collector.still_open.known_to(caller)
+        about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
+        still_open = self.advisor.collector.still_open.known_to(caller)
         ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "").with_known_end()
         if ran.has_failed is not None:
-            self.services.trials.ended(caller, has_failed=ran.has_failed)
-        return await self.services.error_advisor.saw(
-            ran,
-            lambda: caller.is_told and self.services.trials.may_tell(caller),
-            partial(self.services.ties.find, caller=caller),
+            self.advisor.trials.ended(caller, has_failed=ran.has_failed)
+        return await self.error_advisor.saw(
+            ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller), partial(self.ties.find, caller=caller)
         )
 
     async def _stop(self, event: Event, caller: Caller) -> str:
-        entry = self.services.collector.still_open.current(caller)
+        entry = self.advisor.collector.still_open.current(caller)
         session = self.session(event.session)
         # Whatever an agent does with a reminder, it stops again: it is told once.
         # Where nobody reads along, the last answer is the result: an answer to a reminder would take its place.

@@ -3,35 +3,31 @@
 Nothing is ever denied here, and only a refusal that was heard here becomes a preference.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
-from learning_memory_server.capture.memories.store import Added
+from learning_memory_server.capture.memories.store import Added, MemoryStore
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.learning.advice.text import OPENING
 from learning_memory_server.learning.failures.refusals import can_be_kept, kind_of, refusal_of
 from learning_memory_server.learning.failures.sanitize import tidied
 from learning_memory_server.learning.failures.transcripts import Refused, Waiting, refused_in
-from learning_memory_server.learning.preferences import answer_id
+from learning_memory_server.learning.preferences import PreferenceLog, answer_id
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory, Refusal
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.hooks import event as kinds
 from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.system.files import read_on
 from learning_memory_server.system.recent import Recent
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 log = structlog.get_logger()
 
@@ -77,14 +73,18 @@ class _Heard:
 class Preferences:
     """The refusals of all sessions, and what is kept of them."""
 
-    services: Services
+    kept: PreferenceLog
+    memories: MemoryStore
+    redaction: RedactionGate
+    may_tell: Callable[[Caller], bool]
+    is_on: bool = True
     _sessions: Recent[str, _Heard] = field(default_factory=Recent, init=False)
     _heard: Recent[str, tuple[Refusal, str]] = field(default_factory=Recent, init=False)  # with the project
     _offered: set[str] = field(default_factory=set, init=False)  # the preferences that a person was offered to promote
 
     async def told(self, text: str, event: Event, caller: Caller) -> tuple[str, str]:
         """Hear an event, and return its answer with a question or a quotation, and a line for the person."""
-        if not self.services.settings.preferences:
+        if not self.is_on:
             return text, ""
         session = self._sessions.of(event.session, _Heard)
         if event.kind == kinds.SESSION_END:
@@ -111,7 +111,7 @@ class Preferences:
             hint = "It is kept already, or not of this project. Leave it out to add a memory."
             raise NotFoundError(f"refusal: no refusal {name!r} waits to be kept.", hint=hint)
         refusal = replace(refusal, when=limits.checked_text("text", one_line(when), limits.REFUSAL_WORDS_MAX))
-        added = await self.services.memories.add(caller, refusal.told, {}, refusal=refusal)
+        added = await self.memories.add(caller, refusal.told, {}, refusal=refusal)
         del self._heard[name]
         if session := self._sessions.get(refusal.sessions[0]):
             session.to_show.append(f'kept "{refusal.words}", undo: learning-memory-server forget {added.memory.id}')
@@ -119,9 +119,9 @@ class Preferences:
 
     async def _refused(self, refused: Refused, session: _Heard, event: Event, caller: Caller) -> None:
         """Take a refusal: like preferences stand again, and it is to be asked about if its words can be kept."""
-        refusal = await refusal_of(refused, event.session, caller.project, caller.folder, self.services.redaction)
+        refusal = await refusal_of(refused, event.session, caller.project, caller.folder, self.redaction)
         is_known = False
-        for memory, kept in self.services.preference_log.active(caller.project):
+        for memory, kept in self.kept.active(caller.project):
             if kind_of(kept).has(refusal.tool, refusal.call):
                 is_known |= kept.words.casefold() == refusal.words.casefold()
                 sessions = tuple(dict.fromkeys((*kept.sessions, event.session)))
@@ -148,9 +148,7 @@ class Preferences:
         call = tidied(one_line(call), caller.project, caller.folder) if event.kind in _ENDS else ""
         task = event.prompt[:_TASK_MAX] if event.kind in {kinds.PROMPT, kinds.AGENT_START} else ""
         told: Memory | None = None
-        for place, (memory, kept) in enumerate(
-            self.services.preference_log.active(caller.project) if is_start or call or task else ()
-        ):
+        for place, (memory, kept) in enumerate(self.kept.active(caller.project) if is_start or call or task else ()):
             if event.session in kept.sessions:
                 continue
             kind, is_twice = kind_of(kept), is_start and len(kept.sessions) > 1
@@ -159,12 +157,7 @@ class Preferences:
                 told = told or memory
             if is_like and caller.is_attended:
                 self._change(memory, replace(kept, let_pass=kept.let_pass + 1))
-        if (
-            told is None
-            or told.refusal is None
-            or session.is_told
-            or not (caller.is_told and self.services.trials.may_tell(caller))
-        ):
+        if told is None or told.refusal is None or session.is_told or not (caller.is_told and self.may_tell(caller)):
             return ""
         session.is_told = True
         if is_start and len(told.refusal.sessions) > 1 and told.id not in self._offered:
@@ -176,7 +169,7 @@ class Preferences:
         return told.refusal.told
 
     def _change(self, memory: Memory, refusal: Refusal) -> None:
-        self.services.memory_log.add(replace(memory, refusal=refusal), at=self.services.clock())
+        self.kept.memories.add(replace(memory, refusal=refusal), at=self.kept.clock())
 
 
 def question(refusals: Iterable[tuple[Refusal, str]]) -> str:

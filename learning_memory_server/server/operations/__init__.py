@@ -93,7 +93,7 @@ async def answer(
     known = services.review.known(project)
     first, *more = [known.get(each) or services.review.find(each, project) for each in ids]
     services.review.answer(first, Said(said), services.clock(), *more, folder=folder, anyway=anyway)
-    kept = services.memory_log.add_new(services.preference_log.keep_found())
+    kept = services.memory_log.add_new(services.preferences.kept.keep_found())
     services.writer.postpone([chunk for each in kept for chunk in services.memory_log.documents_of(each)])
     return {"answered": len(ids)}
 

@@ -32,9 +32,9 @@ async def test_one_toss_for_a_session_covers_every_channel(settings: Settings, s
             await first.fire("PostToolUseFailure", **fails)
             await first.fire("PostToolUse", command="npm run build --verbose")
         services.trials = Trials(services.journal.trials, services.clock, 0.5, lambda: 0.4 if is_withheld else 0.6)
-        services.advisor = replace(patient(services), trials=services.trials)
+        services.advisor = services.hooks.advisor = replace(patient(services), trials=services.trials)
         hours = count()
-        services.clock = lambda: NOON + timedelta(hours=next(hours))
+        services.hooks.clock = lambda: NOON + timedelta(hours=next(hours))
         told: dict[str, object] = {}
         work_on_checkout(shop)
         async with session_in(services, shop, "a") as work:
