@@ -64,12 +64,17 @@ class ModelTokens:
         return [(start, end) for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets if end]
 
 
+def without_names(text: str) -> str:
+    """Return the words of a text that are no names: no identifier, path, version or code."""
+    return " ".join(word for word in text.split() if not (word.isascii() and _NAME.search(word)))
+
+
 def legibility(tokenizer: Tokenizer | None, text: str) -> float:
     """Return how well a model reads a text, from 0 to 1, by the letters in each piece that its tokenizer makes.
 
     A Han character counts as two letters, and names are left out. Without a tokenizer, every text counts as read.
     """
-    text = " ".join(word for word in text.split() if not (word.isascii() and _NAME.search(word)))
+    text = without_names(text)
     encoded = tokenizer.encode(text, add_special_tokens=False) if tokenizer else None
     letters = count = done = 0
     for piece, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True) if encoded else ():

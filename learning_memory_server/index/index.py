@@ -43,7 +43,7 @@ from learning_memory_server.index.ranking.hybrid import (
     on_scale,
     search_hybrid,
 )
-from learning_memory_server.index.recipe import Blueprints, completed, embed, fill, points_of
+from learning_memory_server.index.recipe import Blueprints, completed, embed, embed_question, fill, points_of
 from learning_memory_server.system.waiting import BACKGROUND, Budget, limited
 
 T = TypeVar("T")
@@ -224,7 +224,7 @@ class VectorIndex:
         store = self.require_open()
         timer = timer or SearchTimer(query.collection)
         with timer.part("embedding"):
-            vector = await self.embeddings.embed_query(query.text, self.budget)
+            vector = await embed_question(self.embeddings, query.text, self.budget, is_whole=query.is_compared)
         generation = self._generations[query.collection]
         with timer.part("engine"):
             reading = self._read(query, vector)

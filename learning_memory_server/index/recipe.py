@@ -13,6 +13,7 @@ import structlog
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Vectors, same_model
 from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.embedding.tokens import without_names
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import (
     DIGEST,
@@ -150,6 +151,16 @@ async def embed(model: EmbeddingService, documents: Sequence[Document], budget: 
         vectors[row] = _unit(whole + _unit(parts.sum(axis=0))) if len(parts) else whole
         start += 1 + len(parts)
     return vectors
+
+
+async def embed_question(model: EmbeddingService, text: str, budget: Budget, *, is_whole: bool = False) -> Vectors:
+    """Return a question's unit vector: of its text if `is_whole`, else half-way to that of its words without names.
+
+    Terms find the names. Decision 9 has figures.
+    """
+    texts = dict.fromkeys((text, "" if is_whole else without_names(text)))
+    whole, *words = await asyncio.gather(*(model.embed_query(each, budget) for each in texts if each))
+    return _unit(sum(words, whole))
 
 
 async def completed(model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, Vectors]) -> Vectors:

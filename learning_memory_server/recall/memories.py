@@ -111,7 +111,8 @@ class MemorySearcher:
         """Return up to `depth` chunks, best first, without the memories in `without`."""
         where = query.where.for_engine(without)
         index = self.recall.index.with_budget(Budget.of_search(self.deadline))
-        asked = Query(Collection.MEMORIES, query.text, depth, where, basis=basis)
+        is_compared = query.min_similarity > 0.0
+        asked = Query(Collection.MEMORIES, query.text, depth, where, is_compared=is_compared, basis=basis)
         async for attempt in attempts("memories.search", is_worth_repeating, Backoff(timeouts.MEMORIES_AGAIN)):
             with attempt:
                 matches = await index.search_hybrid(

@@ -275,10 +275,8 @@ def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T
         size = length(found)
         weights.append((key, {term: weight(found.count(term), size) for term in shared}))
     rarity = {term: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for term, n in frequency.items()}
-    scored = []
-    for key, counted in weights:
-        # An exact sum, so that equal texts tie whatever order the set yields their terms in.
-        scored.append((key, math.fsum(rarity[term] * value for term, value in counted.items())))
+    # Exact sums, so that equal texts tie whatever order the set yields their terms in.
+    scored = [(key, math.fsum(rarity[term] * value for term, value in counted.items())) for key, counted in weights]
     return sorted(scored, key=lambda pair: -pair[1])[:limit]
 
 

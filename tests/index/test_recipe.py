@@ -19,8 +19,9 @@ from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES, Chunker, documents_of as chunks_of
 from learning_memory_server.index.ranking.terms import encode_document
-from learning_memory_server.index.recipe import Recipe, embed
+from learning_memory_server.index.recipe import Recipe, embed, embed_question
 from learning_memory_server.model.memory import Memory as Text
+from learning_memory_server.system.waiting import BACKGROUND
 from tests.support import NOON, Parts, full_ghap, numbered, open_parts
 
 FULL = Collection.EXPERIENCES_FULL
@@ -151,3 +152,14 @@ async def test_each_part_counts_the_same(model: EmbeddingService) -> None:
 
 async def test_no_documents_have_no_vectors(model: EmbeddingService) -> None:
     assert len(await embed(model, [])) == 0
+
+
+async def test_a_questions_vector_is_half_way_to_that_of_its_words_without_names() -> None:
+    model = EmbeddingService(HashingEmbedder)
+    whole, words = HashingEmbedder().embed_queries(["no /usr/lib/libpq-fe.h found", "no found"])
+    made = await embed_question(model, "no /usr/lib/libpq-fe.h found", BACKGROUND)
+    np.testing.assert_allclose(made, (whole + words) / np.linalg.norm(whole + words), atol=1e-6)
+    for alone in ("no pool found", "libpq-fe.h"):
+        made = await embed_question(model, alone, BACKGROUND)
+        np.testing.assert_allclose(made, HashingEmbedder().embed_queries([alone])[0], atol=1e-6)
+    await model.stop()

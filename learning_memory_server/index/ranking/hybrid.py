@@ -119,6 +119,7 @@ class Query:
     limit: int
     where: Filter
     siblings: tuple[str, ...] = ()  # Collections with other vectors of the same ids: the nearest vector counts
+    is_compared: bool = False  # whether closeness is that of the whole text; see `index.recipe.embed_question`
     basis: Basis | None = None  # The basis of an earlier round of the search; None to take it from this one
 
 

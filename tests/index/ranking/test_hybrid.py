@@ -3,11 +3,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.tokens import without_names
 from learning_memory_server.errors import DeadlineExceededError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.index.engines.base import Filter, Record, VectorStore
@@ -54,7 +56,8 @@ def query(text: str, limit: int = 10) -> Query:
 def brute_force(documents: Sequence[Document], text: str, weight: float) -> list[tuple[str, float]]:
     """Return every document's relevance, computed without an engine, best first."""
     encoded = [dict(zip(*encode_document(document.text), strict=True)) for document in documents]
-    vector = HashingEmbedder().embed_queries([text])[0]
+    vector = HashingEmbedder().embed_queries([text, without_names(text)]).sum(axis=0)
+    vector /= np.linalg.norm(vector)
     vectors = HashingEmbedder().embed_documents([document.text for document in documents])
     cosines, scores = [], []
     for weights, row in zip(encoded, vectors, strict=True):

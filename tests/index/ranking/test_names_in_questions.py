@@ -7,13 +7,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pytest
 
 from benchmarks.values import groups
 from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import MemoryQuery
+from learning_memory_server.index.recipe import embed_question
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.system.waiting import BACKGROUND
 from tests.capture.memories.shelf import open_shelf
 
 SIZES: Final = (1, 3, 10, 50)
@@ -92,3 +96,18 @@ async def test_a_name_that_no_text_has_finds_as_little_as_a_word_whatever_the_st
                     answered[kind] += bool((await shelf.searcher.search(MemoryQuery(text))).found)
     named, plain = (count / (QUESTIONS * len(SIZES)) for count in answered)
     assert named <= plain + AT_MOST, (named, plain)
+
+
+@pytest.mark.slow
+async def test_a_name_that_no_text_has_moves_a_question_half_as_far_from_its_answer_as_it_does_alone() -> None:
+    members = [each for group in groups() for each in group.members]
+    goals, made = [each.goal for each in members], names(random.Random(27))
+    named = [f"{next(made)}: {goal}" for goal in goals]
+    model = EmbeddingService(load_packaged)
+    texts = await model.embed_documents([axis_texts(each)[Axis.FULL] for each in members])
+    plain = np.stack([await model.embed_query(each) for each in goals])
+    alone = np.stack([await model.embed_query(each) for each in named])
+    asked = np.stack([await embed_question(model, each, BACKGROUND) for each in named])
+    await model.stop()
+    plainly, by_text, found = (float((vectors * texts).sum(axis=1).mean()) for vectors in (plain, alone, asked))
+    assert plainly - found < (plainly - by_text) / 2
