@@ -1,7 +1,5 @@
 """Priority queue for model work: waiting queries first, then other work for queries, then documents."""
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading
@@ -104,6 +102,16 @@ QUERIES_AT_ONCE: Final = 8  # The most queries in one batch. A server needs one 
 _QUERY_CHARACTERS: Final = 1_000  # The most characters in a batch of queries, padding included: about 50 ms
 
 
+class _Query:
+    """A query for the model's thread, its vector, and how many wait for it."""
+
+    def __init__(self, model: Embedder, text: str) -> None:
+        self.model = model
+        self.text = text
+        self.result: Future[Vectors] = Future()
+        self.callers = 0
+
+
 class WorkQueue:
     """Runs a model in a thread, which runs one thing at a time."""
 
@@ -193,16 +201,6 @@ class WorkQueue:
             with suppress(queue.Empty):
                 return waiting.get_nowait()
         return None
-
-
-class _Query:
-    """A query for the model's thread, its vector, and how many wait for it."""
-
-    def __init__(self, model: Embedder, text: str) -> None:
-        self.model = model
-        self.text = text
-        self.result: Future[Vectors] = Future()
-        self.callers = 0
 
 
 def _answer(queries: Sequence[_Query]) -> None:

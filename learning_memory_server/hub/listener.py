@@ -1,7 +1,5 @@
 """The socket that the hub listens on. Others can remove its file while the hub runs."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import tempfile
@@ -13,29 +11,6 @@ from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketE
 from learning_memory_server.system import locking
 from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.system.paths import APPLICATION
-
-
-@contextmanager
-def open_door(place: discovery.HubPaths) -> Iterator[Listener]:
-    """Listen while the block runs, in the first folder of this user alone, else in a new one in /tmp."""
-    with ExitStack() as stack:
-        door = _usual_door(place)
-        if door is None:
-            made = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{APPLICATION}-", dir="/tmp"))
-            door = Listener(Path(made) / place.socket.name)
-        if door.path != place.socket:
-            locking.name_socket(place.journal, door.path)
-        stack.callback(door.close)
-        yield door
-
-
-def _usual_door(place: discovery.HubPaths) -> Listener | None:
-    for path in (place.socket, place.second_socket):
-        try:
-            return Listener(path)
-        except (InvalidSettingsError, UntrustedSocketError) as error:
-            print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201 - its log
-    return None
 
 
 class Listener:
@@ -85,3 +60,26 @@ class Listener:
             state = self.path.lstat()
             return state.st_dev, state.st_ino
         return None
+
+
+@contextmanager
+def open_door(place: discovery.HubPaths) -> Iterator[Listener]:
+    """Listen while the block runs, in the first folder of this user alone, else in a new one in /tmp."""
+    with ExitStack() as stack:
+        door = _usual_door(place)
+        if door is None:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{APPLICATION}-", dir="/tmp"))
+            door = Listener(Path(made) / place.socket.name)
+        if door.path != place.socket:
+            locking.name_socket(place.journal, door.path)
+        stack.callback(door.close)
+        yield door
+
+
+def _usual_door(place: discovery.HubPaths) -> Listener | None:
+    for path in (place.socket, place.second_socket):
+        try:
+            return Listener(path)
+        except (InvalidSettingsError, UntrustedSocketError) as error:
+            print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201 - its log
+    return None

@@ -1,7 +1,5 @@
 """A document of a collection: a text to find it by, and a payload of ids and fields without the text."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -10,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from learning_memory_server.model.entry import Ghap, RootCause
 from learning_memory_server.model.stored import WRITTEN
@@ -32,7 +30,7 @@ class Collection(StrEnum):
     MEMORIES = "memories"
 
     @classmethod
-    def of(cls, axis: Axis) -> Collection:
+    def of(cls, axis: Axis) -> Self:
         """Return the collection of an axis."""
         return cls(f"experiences_{axis}")
 

@@ -1,7 +1,5 @@
 """The points whose records were rewritten, in a file that outlasts the process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Set as AbstractSet
 from pathlib import Path

@@ -3,8 +3,6 @@
 Decision 16 has figures for the sizes.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice, takewhile
 from operator import attrgetter
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from learning_memory_server.embedding.tokens import TokenMeasure
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
@@ -63,7 +61,7 @@ class Outline:
     paths: list[tuple[str, ...]]  # for each heading, the headings above it and itself, outermost first
 
     @classmethod
-    def of(cls, text: str) -> Outline:
+    def of(cls, text: str) -> Self:
         """Return the outline of a text. A line in a code block is never a heading."""
         starts: list[int] = []
         paths: list[tuple[str, ...]] = []
@@ -141,6 +139,13 @@ _LONG: Final = 2_048  # Characters. A longer block is divided before its tokens 
 _SPARSE: Final = 16  # Characters that count as at least one token: some tokenizers read long runs as one
 _PART: Final = 80  # The most characters of a title, a source or a heading in a header
 _DIVISIONS: Final = {BlockKind.CODE: (LINES,), BlockKind.HEADING: (LINES,), BlockKind.TEXT: (SENTENCES, LINES)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    span: Span
+    tokens: int
+    is_heading: bool = False
 
 
 class Chunker:
@@ -236,13 +241,6 @@ class Chunker:
         counts = iter(self._measure.count([text[slice(*span)] for span in spans if _is_short(span)]))
         sizes = [_at_least(next(counts), span[1] - span[0]) if _is_short(span) else None for span in spans]
         return [None if size is None or size > self.chunk_max else size for size in sizes]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    span: Span
-    tokens: int
-    is_heading: bool = False
 
 
 def _stands_in_header(heading: _Unit, unit: _Unit) -> bool:

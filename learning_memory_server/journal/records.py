@@ -1,7 +1,5 @@
 """The records of one kind in a log, decoded: read once, looked up by id, forgotten permanently; and failures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Servers of others, such as Qdrant and Ollama: whose certificates count, and why a server cannot be reached."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import ssl

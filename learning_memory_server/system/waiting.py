@@ -4,8 +4,6 @@ A circuit stands before a server. The first request without an answer opens it: 
 probe in the background gets an answer. Calls that write take turns in the order in which they were sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time
@@ -13,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 import structlog
 
@@ -63,7 +61,7 @@ class Budget:
     index: float | None = None  # for an index on a server, in all
 
     @classmethod
-    def of_search(cls, seconds: float) -> Budget:
+    def of_search(cls, seconds: float) -> Self:
         """Return the parts of a search's seconds. A request has less than the index: the log names the late one."""
         return cls(*(share * seconds for share in timeouts.SEARCH_SHARES))
 
@@ -209,12 +207,12 @@ class attempts:  # noqa: N801 - used like a function
     number: int = field(default=0, init=False)
     _has_failed: bool = field(default=True, init=False)
 
-    def __iter__(self) -> Iterator[attempts]:
+    def __iter__(self) -> Iterator[Self]:
         for pause in self._pauses():
             time.sleep(pause)
             yield self
 
-    async def __aiter__(self) -> AsyncIterator[attempts]:
+    async def __aiter__(self) -> AsyncIterator[Self]:
         for pause in self._pauses():
             await asyncio.sleep(pause)
             yield self

@@ -1,7 +1,5 @@
 """Models that an Ollama server runs, by its API: https://docs.ollama.com/api."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Failures of requests to a Qdrant server as errors of the port, without URLs, keys or the server's own text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator

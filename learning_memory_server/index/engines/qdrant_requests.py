@@ -1,7 +1,5 @@
 """Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, and which node is asked next."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -216,7 +214,7 @@ class Requests:
         self.availability = availability or Availability()
         self._is_shared = availability is not None
 
-    def with_limit(self, seconds: float) -> Requests:
+    def with_limit(self, seconds: float) -> Self:
         """Return a view whose requests may take no longer than some seconds."""
         view = copy(self)
         view._limit = seconds  # noqa: SLF001 - its own

@@ -5,8 +5,6 @@ journal/...               files of the journal under the names that they have th
 damaged/...               lines and open files that could not be read, byte for byte
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import hmac
@@ -21,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Annotated, Final, cast
+from typing import IO, Annotated, Final, Self, cast
 
 import msgspec
 
@@ -123,7 +121,7 @@ class Manifest:
     files: dict[str, Member]  # every other file of the archive, by name
     mark: str = ""  # an HMAC with the key of the store that made it; empty if that had none
 
-    def marked(self, key: bytes) -> Manifest:
+    def marked(self, key: bytes) -> Self:
         """Return it with the mark of the store that has this key. `files` has the digest of everything else."""
         return replace(self, mark=hmac.digest(key, replace(self, mark="").to_json(), "sha256").hex() if key else "")
 
@@ -144,7 +142,7 @@ class Manifest:
         return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode() + b"\n"
 
     @classmethod
-    def from_json(cls, text: bytes) -> Manifest:
+    def from_json(cls, text: bytes) -> Self:
         """Return the manifest in a text."""
         try:
             content = json.loads(text)

@@ -1,7 +1,5 @@
 """Archives of a journal, complete under their names or not there at all, and a folder of dated ones."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import io
@@ -15,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Self
 
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.journal.archive.reading import (
@@ -103,7 +101,7 @@ class Snapshot:
         """Return the file of that name, creating it if necessary."""
         return self.pieces.setdefault(name, Piece())
 
-    def covers(self, older: Snapshot) -> bool:
+    def covers(self, older: Self) -> bool:
         """Return whether each line of an older snapshot is in this one; an open entry may be resolved since."""
         lines = {line for piece in self.pieces.values() for line in io.BytesIO(piece.content)}
         return all(
