@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Protocol, Self
 
@@ -103,6 +104,7 @@ async def in_batches(documents: Iterable[Document], size: int) -> AsyncIterator[
         await asyncio.sleep(0)
 
 
+@lru_cache(1_024)
 def point_id(kind: str, record_id: str) -> str:
     """Return the UUID of a record's point, the same in every collection."""
     return str(uuid.uuid5(_NAMESPACE, f"{kind}:{record_id}"))

@@ -77,4 +77,4 @@ async def best_hits(
     best = sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
     if isinstance(query, SparseVector):
         return best
-    return [replace(hit, score=max(-1.0, min(1.0, hit.score))) for hit in best]
+    return [hit if abs(hit.score) <= 1.0 else replace(hit, score=max(-1.0, min(1.0, hit.score))) for hit in best]

@@ -83,7 +83,7 @@ class Background:
 
     def coverage(self, found: AbstractSet[str]) -> float:
         """Return the share of the wanted terms' rarity that a text with these terms has, from 0 to 1."""
-        shared = math.fsum(rarity for term, rarity in self._rarity.items() if term in found)
+        shared = math.fsum(self._rarity[term] for term in self._rarity.keys() & found)
         return shared / self._total if self._total else 0.0
 
     def score(self, closeness: float, found: AbstractSet[str]) -> float:

@@ -109,9 +109,11 @@ class Names:
         Those that have most of them come first, of these the newest.
         """
         words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
-        newest = islice(self.collector.timeline.newest(caller.project), _LESSONS)
-        known = [each for each in newest if may_tell(each, self.answers)]
-        known += self.shared_by(caller.project)
+        newest = [*islice(self.collector.timeline.newest(caller.project), _LESSONS)]
+        shared = [*self.shared_by(caller.project)]
+        if len(words) < 2 and all(names.isdisjoint(self._of(each, caller)[0]) for each in (*newest, *shared)):
+            return []
+        known = [*(each for each in newest if may_tell(each, self.answers)), *shared]
         most = max(_FEW, int(_SHARE * len(known)))
         groups = {name: [each for each in known if name in self._of(each, caller)[0]] for name in names}
         if len(words) > 1:

@@ -129,11 +129,13 @@ class ErrorAdvisor:
 
         Where something has, that it works elsewhere says nothing against the remedy: it may be the folder.
         """
-        return [
-            each
-            for each in self._failures.of_project(project)
-            if each.command == command and not any(other.remedy for other in self._failures.of(project, each.signature))
-        ]
+        found = [each for each in self._failures.of_project(project) if each.command == command]
+        in_vain = {
+            signature
+            for signature in {each.signature for each in found}
+            if not any(other.remedy for other in self._failures.of(project, signature))
+        }
+        return [each for each in found if each.signature in in_vain]
 
     def _in_vain(self, failure: Failure) -> str:
         """Return the line that a command never worked here; nothing if it did, or is meant to fail at times."""
