@@ -148,6 +148,9 @@ class _Unit:
     is_heading: bool = False
 
 
+_Part = tuple[Span, bool, tuple[re.Pattern[str], ...]]  # Where it is, whether it is a heading, how to divide it
+
+
 class Chunker:
     """Divides texts into chunks, always the same way."""
 
@@ -197,25 +200,21 @@ class Chunker:
 
     def _units(self, text: str) -> Iterator[_Unit]:
         """Yield the units that are never divided: whole blocks, or the parts of blocks that are too long."""
-        found = blocks(text)
-        while group := list(islice(found, _COUNTED_AT_ONCE)):
-            for block, tokens in zip(group, self._sizes(text, [block.span for block in group]), strict=True):
-                if tokens is not None:
-                    yield _Unit(block.span, tokens, block.kind is BlockKind.HEADING)
-                else:
-                    yield from self._divided(text, block.span, _DIVISIONS[block.kind])
+        parts = ((block.span, block.kind is BlockKind.HEADING, _DIVISIONS[block.kind]) for block in blocks(text))
+        return self._fitting(text, parts)
 
-    def _divided(self, text: str, span: Span, divisions: Sequence[re.Pattern[str]]) -> Iterator[_Unit]:
-        if not divisions:
-            yield from self._windows(text, span)
-            return
-        found = (match.span() for match in divisions[0].finditer(text, *span))
-        while group := list(islice(found, _COUNTED_AT_ONCE)):
-            for part, tokens in zip(group, self._sizes(text, group), strict=True):
+    def _fitting(self, text: str, parts: Iterator[_Part]) -> Iterator[_Unit]:
+        """Yield the parts that fit into a chunk, and divide the others."""
+        while group := list(islice(parts, _COUNTED_AT_ONCE)):
+            sizes = self._sizes(text, [span for span, _, _ in group])
+            for (span, is_heading, divisions), tokens in zip(group, sizes, strict=True):
                 if tokens is not None:
-                    yield _Unit(part, tokens)
+                    yield _Unit(span, tokens, is_heading)
+                elif divisions:
+                    found = divisions[0].finditer(text, *span)
+                    yield from self._fitting(text, ((match.span(), False, divisions[1:]) for match in found))
                 else:
-                    yield from self._divided(text, part, divisions[1:])
+                    yield from self._windows(text, span)
 
     def _windows(self, text: str, span: Span) -> Iterator[_Unit]:
         """Yield overlapping windows of a text without structure."""
