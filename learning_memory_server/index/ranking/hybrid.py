@@ -176,7 +176,7 @@ def on_scale(scale: Scale, hits: list[Hit]) -> list[Hit]:
     """Return hits with their closeness as their score: nowhere else do an engine's cosines become closenesses."""
     if scale == DEFAULT_SCALE:
         return hits
-    return [replace(hit, score=scale.closeness(hit.score)) for hit in hits]
+    return [Hit(hit.id, scale.closeness(hit.score)) for hit in hits]
 
 
 async def _best(store: VectorStore, query: Query, reading: QueryContext, *, reads_ahead: bool) -> list[Match]:

@@ -86,10 +86,10 @@ class Background:
         shared = math.fsum(self._rarity[term] for term in self._rarity.keys() & found)
         return shared / self._total if self._total else 0.0
 
-    def score(self, closeness: float, found: AbstractSet[str]) -> float:
-        """Return the score of an experience."""
+    def score(self, closeness: float, shared: float) -> float:
+        """Return the score of an experience; for `shared` see there."""
         z = min(max((closeness - self.usual) / self._deviation, _LEAST_Z), _MOST_Z)
-        return _COSINE * closeness + self.shared(found) + _Z * z
+        return _COSINE * closeness + shared + _Z * z
 
     def shared(self, found: AbstractSet[str]) -> float:
         """Return the part of an experience's score that the terms of its text add."""
@@ -290,13 +290,10 @@ class AdviceFinder:
         if stored > len(newest):
             candidates += await self._others(vector, newest, entry_id, within)
         scored = [
-            Scored(
-                each,
-                sunk(background.score(closeness, self._terms_of(each)), *effects.get(each.id, (0, 0))),
-                background.shared(self._terms_of(each)),
-            )
+            Scored(each, sunk(background.score(closeness, shared), *effects.get(each.id, (0, 0))), shared)
             for each, closeness in candidates
             if may_tell(each, self.answers)
+            for shared in [background.shared(self._terms_of(each))]
         ]
         values = await self._near_values(vector, entry_id, within)
         return Ranked(scored, values, background.usual, least_of_advice(stored), least_at_error(stored))

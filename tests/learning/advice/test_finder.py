@@ -239,12 +239,12 @@ def test_a_text_without_terms_has_no_coverage() -> None:
 def test_the_same_cosine_is_worth_more_where_others_are_lower() -> None:
     usual = Background(WANTED, [], [0.1] * 50)
     crowded = Background(WANTED, [], [0.5] * 50)
-    assert usual.score(0.6, frozenset()) > crowded.score(0.6, frozenset())
+    assert usual.score(0.6, 0.0) > crowded.score(0.6, 0.0)
 
 
 def test_few_entries_are_compared_with_what_is_usual() -> None:
     one, many = Background(WANTED, [], [0.9]), Background(WANTED, [], [0.9] * 200)
-    assert one.score(0.9, frozenset()) > many.score(0.9, frozenset()) + 0.1
+    assert one.score(0.9, 0.0) > many.score(0.9, 0.0) + 0.1
 
 
 def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
@@ -263,7 +263,7 @@ def test_what_is_kept_says_what_it_matched_by(score: float, shared: float, reaso
 
 def test_the_shared_part_of_a_score_is_what_the_terms_add() -> None:
     background = Background(WANTED, [frozenset({"pool"})] * 9, [0.2] * 9)
-    added = background.score(0.6, WANTED) - background.score(0.6, frozenset())
+    added = background.score(0.6, background.shared(WANTED)) - background.score(0.6, 0.0)
     assert background.shared(WANTED) == pytest.approx(added)
 
 
