@@ -25,7 +25,7 @@ from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import looks, parse, program
 from learning_memory_server.learning.failures.pending import PendingFailures, Ran
 from learning_memory_server.learning.failures.remedies import Remedy, line_about, remedy_for, seen
-from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
+from learning_memory_server.learning.failures.sanitize import last_line, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.redaction.base import MARKER
@@ -57,11 +57,11 @@ def _calls(ran: Ran) -> list[tuple[str, ...]]:
     return [step.call for step in doing or steps if step.call]
 
 
-def _question(ran: Ran) -> str:
+def _question(ran: Ran, said: str) -> str:
     """Return what a command calls, and the line that names its error, else its last one."""
     calls = _calls(ran)
     called = " ".join(map(" ".join, calls))[:_CALLS_MAX]
-    return f"{called}\n{error_line(ran.output) or last_line(ran.output, set(map(program, calls)))}"
+    return f"{called}\n{said or last_line(ran.output, set(map(program, calls)))}"
 
 
 def _tools(ran: Ran) -> frozenset[str]:
@@ -116,7 +116,9 @@ class ErrorAdvisor:
             return known._replace(tied=None if tied.is_known else tied)
         if known.remedy or not may_fail:
             return known
-        return known._replace(question=_question(ran), tools=_tools(ran) if ran.is_in_doubt else frozenset())
+        return known._replace(
+            question=_question(ran, result.said), tools=_tools(ran) if ran.is_in_doubt else frozenset()
+        )
 
     def _worked(self, ran: Ran) -> None:
         """Note of earlier failures of a command that it works now."""

@@ -76,6 +76,7 @@ class Seen(NamedTuple):
     failure: Failure | None = None
     mended: Mapping[str, str] = MappingProxyType({})
     line: str = ""  # what names the error with its names, else the last line, also where only the latter is known
+    said: str = ""  # see `SanitizedFailure`
 
 
 @dataclass(eq=False, slots=True)
@@ -125,7 +126,7 @@ class PendingFailures:
             remedies = _remedies(pending, text.command)
         if pending := [each for each in pending if each.age < WITHIN and each.failure.id not in remedies]:
             self._sessions[about] = pending
-        return Seen(failure, remedies, text.line)
+        return Seen(failure, remedies, text.line, text.said)
 
 
 def _with_failure(pending: list[_Pending], failure: Failure) -> list[_Pending]:

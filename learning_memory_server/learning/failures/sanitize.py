@@ -294,6 +294,7 @@ class SanitizedFailure(NamedTuple):
     line: str = ""  # the line that names the error, with its names, else the output's last one
     named: tuple[str, ...] = ()  # what the error names; see `named_in`
     folder: str = ""  # where it ran, relative to the project's top; empty there
+    said: str = ""  # the line that names the error as it was, which may hold secrets and is not kept
 
 
 async def sanitized(
@@ -316,4 +317,4 @@ async def sanitized(
     signature = normalized(line) if said or any_line else None
     line = _marked(tidied(line, project, folder), _UNNAMED)
     kept_command = shortened(tidied(command, project, folder).strip(), COMMAND_MAX)
-    return SanitizedFailure(kept_command, signature, line, tuple(names), below)
+    return SanitizedFailure(kept_command, signature, line, tuple(names), below, said)
