@@ -141,7 +141,6 @@ _UNNAMED: Final = (
 """The marks that stand for no name."""
 
 
-@lru_cache(4)
 def error_line(output: str) -> str | None:
     """Return the line that names the error, None if none does."""
     lines = _lines(output)
