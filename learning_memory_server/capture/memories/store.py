@@ -155,9 +155,6 @@ class MemoryStore:
         if same := self.log.find_same(text, metadata, caller.project):
             return self._known(same)
         chunking = await self._chunk(text)
-        # Another call may have added it while this one awaited.
-        if same := self.log.find_same(text, metadata, caller.project):
-            return self._known(same)
         now = self.clock()
         memory = Memory(
             id=new_memory_id(),
@@ -170,9 +167,14 @@ class MemoryStore:
             chunking=chunking,
             refusal=refusal,
         )
+        documents: list[Document] = await asyncio.to_thread(list, self.log.documents_of(memory))
+        # Another call may have added it while this one awaited.
+        if same := self.log.find_same(text, metadata, caller.project):
+            return self._known(same)
+        # Between the journal and the writer nothing is awaited: what a cancelled call has kept is indexed, too.
         self.log.add(memory)
         end_turn()
-        return Added(memory, len(chunking.spans), is_new=True, is_indexed=await self._index(memory))
+        return Added(memory, len(documents), is_new=True, is_indexed=await self._index(documents))
 
     async def delete(self, memory_id: str, *, again: bool = False) -> None:
         """Forget a memory permanently, and remove its points."""
@@ -199,10 +201,9 @@ class MemoryStore:
         finally:
             cancelled.set()
 
-    async def _index(self, memory: Memory) -> bool:
-        documents: list[Document] = await asyncio.to_thread(list, self.log.documents_of(memory))
+    async def _index(self, documents: Sequence[Document]) -> bool:
         if len(documents) <= _AT_ONCE:
             return await self.writer.write(documents)
-        await asyncio.to_thread(trim_heap)  # A long text has been copied a dozen times by now
         self.writer.postpone(documents)
+        await asyncio.to_thread(trim_heap)  # A long text has been copied a dozen times by now
         return False

@@ -2,6 +2,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -164,6 +165,24 @@ async def test_an_addition_that_is_cancelled_while_its_text_is_chunked_adds_noth
         measure.may_go_on.set()
         assert shelf.log.all() == []
     assert reloaded(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+async def test_whenever_an_addition_is_cancelled_what_is_kept_is_indexed(tmp_path: Path, text: str) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        for steps in range(12):
+            call = asyncio.create_task(shelf.add(f"{text} {steps}"))
+            for _ in range(steps):
+                await asyncio.sleep(0.001)
+            call.cancel()
+            with suppress(asyncio.CancelledError):
+                await call
+        await shelf.ready()
+        kept = shelf.log.all()
+        assert await shelf.points() == sum(map(shelf.log.chunks_of, kept))
+        assert [(await shelf.add(each.text)).memory for each in kept] == kept
+    assert reloaded(tmp_path) == kept
 
 
 async def test_an_addition_that_is_cancelled_in_the_journal_is_kept_and_indexed(shelf: Shelf) -> None:
