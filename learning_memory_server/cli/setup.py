@@ -47,7 +47,7 @@ def setup(
         catalog.Client,
         typer.Argument(
             metavar="CLIENT",
-            help=f"{', '.join(catalog.CLIENTS)}.",
+            help=f"One of {', '.join(catalog.CLIENTS)}.",
             parser=catalog.client_called,
             autocompletion=catalog.client_names,
         ),

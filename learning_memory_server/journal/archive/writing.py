@@ -114,7 +114,7 @@ class Snapshot:
     @property
     def records(self) -> Counter[str]:
         """The number of records of each kind."""
-        return Counter(kind for kind, _ in set[tuple[str, str]]().union(*(each.keys for each in self.pieces.values())))
+        return Counter(kind for kind, _ in sorted({key for each in self.pieces.values() for key in each.keys}))
 
     @property
     def tombstones(self) -> int:
