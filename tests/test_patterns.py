@@ -6,10 +6,10 @@ import inspect
 import pkgutil
 import re
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from types import ModuleType
 from typing import Any, Final
@@ -89,31 +89,34 @@ def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
             yield from patterns_in(getattr(value, name, None))
 
 
+@cache
+def names_in(module: ModuleType) -> tuple[Counter[str], dict[str, list[str]]]:
+    """Return how often a module reads each name, and which attributes it takes of each."""
+    read, taken = Counter[str](), defaultdict[str, list[str]](list)
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read[node.id] += 1
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            taken[node.value.id].append(node.attr)
+    return read, taken
+
+
 def methods(module: ModuleType, name: str) -> set[str]:
     """Return by which of its methods a module calls a pattern; every one that searches if it is used otherwise."""
-    tree = ast.parse(inspect.getsource(module))
-    used = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    ]
-    called = [
-        node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == name
-    ]
-    return set(called) if called and len(called) == len(used) and ANCHORED.issuperset(called) else {"finditer"}
+    read, taken = names_in(module)
+    called = taken[name]
+    return set(called) if called and len(called) == read[name] and ANCHORED.issuperset(called) else {"finditer"}
 
 
-def patterns() -> dict[str, tuple[re.Pattern[str], set[str]]]:
-    found: dict[tuple[str, int], tuple[str, re.Pattern[str], set[str]]] = {}
+def patterns() -> dict[str, tuple[re.Pattern[str], ModuleType, str]]:
+    found: dict[tuple[str, int], tuple[str, re.Pattern[str], ModuleType, str]] = {}
     for module in modules():
         for name, value in vars(module).items():
             for number, each in enumerate(patterns_in(value)):
                 if isinstance(each.pattern, str):
                     key = f"{module.__name__.partition('.')[2]}.{name}" + (f"[{number}]" if number else "")
-                    found.setdefault((each.pattern, each.flags), (key, each, methods(module, name)))
-    return {key: (each, used) for key, each, used in found.values()}
+                    found.setdefault((each.pattern, each.flags), (key, each, module, name))
+    return {key: (each, module, name) for key, each, module, name in found.values()}
 
 
 ANCHORED: Final = {"match", "fullmatch"}
@@ -143,8 +146,8 @@ def takes_too_long(work: Callable[[str], Any], unit: str) -> bool:
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_pattern_takes_time_in_proportion_to_what_it_reads(name: str) -> None:
-    pattern, used = PATTERNS[name]
-    for method in used:
+    pattern, module, variable = PATTERNS[name]
+    for method in methods(module, variable):
         work = getattr(pattern, method) if method in ANCHORED else partial(search_all, pattern)
         assert next((unit for unit in UNITS if takes_too_long(work, unit)), None) is None
 
