@@ -121,6 +121,7 @@ class WaitingDocument(TypedDict):
     is_risky: bool
     others: list[str]
     is_told: bool
+    folder: str
 
 
 class ReviewDocument(TypedDict):

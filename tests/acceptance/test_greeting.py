@@ -23,8 +23,8 @@ HURRIED_FRONT = """
 import os
 from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.hub.front.relay import Relay
-from learning_memory_server.system.ipc.discovery import Place
-place = Place(os.environ)
+from learning_memory_server.system.ipc.discovery import HubPaths
+place = HubPaths(os.environ)
 Relay(HubLink(place, hello_of(place, "session"), lambda sentence: None, connect_seconds=2.0)).run()
 os._exit(0)
 """

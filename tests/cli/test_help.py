@@ -50,7 +50,7 @@ def test_the_help_of_each_command_has_an_example_that_the_command_takes(
             "Invalid value for 'AXIS': 'nope' is not one of 'full', 'strategy', 'surprise', 'root_cause'.",
         ),
         ("statsu", "No such command 'statsu'. Did you mean 'status', 'start'?"),
-        ("show", "Missing argument 'ID'."),
+        ("show", "Missing argument 'ID'. An id; the beginning of it is enough."),
     ],
 )
 def test_a_wrong_call_is_answered_with_a_sentence_and_where_its_help_is(words: str, said: str, run: Run) -> None:

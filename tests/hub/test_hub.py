@@ -37,8 +37,8 @@ IMPATIENT_FRONT = """
 import os, sys
 from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.hub.front.relay import Relay
-from learning_memory_server.system.ipc.discovery import Place
-place = Place(os.environ)
+from learning_memory_server.system.ipc.discovery import HubPaths
+place = HubPaths(os.environ)
 Relay(HubLink(place, hello_of(place, "session"), print), ping_after=0.2, hung_after=4.0).run()
 os._exit(0)
 """
@@ -47,8 +47,8 @@ IMPATIENT_CONNECT = """
 import os, sys
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.hub.front.link import HubLink, hello_of
-from learning_memory_server.system.ipc.discovery import Place
-place = Place(os.environ)
+from learning_memory_server.system.ipc.discovery import HubPaths
+place = HubPaths(os.environ)
 try:
     HubLink(place, hello_of(place, "session"), print, connect_seconds=float(sys.argv[1])).connect()
 except LearningMemoryError as error:

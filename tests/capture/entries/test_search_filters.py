@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.tokens import without_names
 from learning_memory_server.index.document import Collection, Document, documents_of
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, FoundExperience, SearchResult
 from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
@@ -89,9 +90,10 @@ def worth(axis: Axis, text: str) -> dict[str, Worth]:
     for entry in ENTRIES:
         for document in documents_of(entry):
             documents[document.collection].append(document)
-    cosines = {
-        name: vectors_of(those) @ HashingEmbedder().embed_queries([text])[0] for name, those in documents.items()
-    }
+    asked = [each for each in dict.fromkeys((text, without_names(text))) if each]
+    question = HashingEmbedder().embed_queries(asked).sum(axis=0)
+    question /= np.linalg.norm(question)
+    cosines = {name: vectors_of(those) @ question for name, those in documents.items()}
     own = cosines[Collection.of(axis)]
     nearest = np.max(list(cosines.values()), axis=0) if axis is Axis.FULL else own
     encoded = [dict(zip(*encode_document(document.text), strict=True)) for document in documents[Collection.of(axis)]]

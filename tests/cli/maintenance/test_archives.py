@@ -145,7 +145,7 @@ from learning_memory_server.system.ipc import discovery
 from learning_memory_server.cli.access import find_hub
 batches = json.load(sys.stdin)
 for batch in batches:
-    hub = find_hub(discovery.Place(os.environ))
+    hub = find_hub(discovery.HubPaths(os.environ))
     print(json.dumps(hub.control("add_records", records=batch)["added"]), flush=True)
 """
 
