@@ -52,8 +52,8 @@ class FailuresAsSentences(TyperGroup):
                     raise
                 said = error.format_message().replace("Value error, ", "")
                 # Whoever leaves an argument out learns what it can be.
-                about = getattr(getattr(error, "param", None), "help", "") if "Missing" in said else ""
-                said = f"{said} {about}".strip()
+                if type(error).__name__ == "MissingParameter":
+                    said = f"{said} {getattr(error.param, 'help', '')}".strip()  # type: ignore[attr-defined]
                 _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
                 raise typer.Exit(_WRONG_USE) from None
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.

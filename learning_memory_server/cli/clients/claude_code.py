@@ -39,7 +39,7 @@ _OURS: Final = (Path(".claude-plugin"), _SERVERS, _HOOKS, _START, Path("skills")
 _Kind = TypeVar("_Kind")
 
 
-class _Installed(msgspec.Struct):
+class _Listed(msgspec.Struct):
     """Where Claude Code says that it has a plugin, or a marketplace."""
 
     installPath: str = ""  # noqa: N815 - its names
@@ -49,7 +49,7 @@ class _Installed(msgspec.Struct):
 class _Lists(msgspec.Struct):
     """What Claude Code's files say of plugins."""
 
-    plugins: dict[str, list[_Installed]] = {}
+    plugins: dict[str, list[_Listed]] = {}
     enabledPlugins: dict[str, Any] = {}  # noqa: N815
 
 
@@ -184,7 +184,7 @@ def find_installed(machine: Machine) -> Installed | None:
 
 def find_marketplace(machine: Machine) -> Path | None:
     """Return the folder in which Claude Code reads the copy, or None if it does not know it."""
-    known = _read(machine, "plugins/known_marketplaces.json", dict[str, _Installed])
+    known = _read(machine, "plugins/known_marketplaces.json", dict[str, _Listed])
     return Path(known[MARKETPLACE].installLocation) if MARKETPLACE in known else None
 
 

@@ -66,7 +66,7 @@ class Piece:
     @property
     def records(self) -> Counter[str]:
         """The number of records of each kind; one may have several lines, the last of which counts."""
-        return Counter(kind for kind, _ in self.keys)
+        return Counter(kind for kind, _ in sorted(self.keys))
 
 
 @dataclass(slots=True)

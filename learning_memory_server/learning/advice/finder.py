@@ -289,14 +289,14 @@ class AdviceFinder:
         stored = timeline.count(within)
         if stored > len(newest):
             candidates += await self._others(vector, newest, entry_id, within)
-        scored = [
-            Scored(each, sunk(background.score(closeness, shared), *effects.get(each.id, (0, 0))), shared)
-            for each, closeness in candidates
-            if may_tell(each, self.answers)
-            for shared in [background.shared(self._terms_of(each))]
-        ]
+
+        def scored(each: Ghap, closeness: float) -> Scored:
+            shared = background.shared(self._terms_of(each))
+            return Scored(each, sunk(background.score(closeness, shared), *effects.get(each.id, (0, 0))), shared)
+
+        experiences = [scored(each, closeness) for each, closeness in candidates if may_tell(each, self.answers)]
         values = await self._near_values(vector, entry_id, within)
-        return Ranked(scored, values, background.usual, least_of_advice(stored), least_at_error(stored))
+        return Ranked(experiences, values, background.usual, least_of_advice(stored), least_at_error(stored))
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""

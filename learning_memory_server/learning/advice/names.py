@@ -111,6 +111,7 @@ class Names:
         words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
         newest = [*islice(self.collector.timeline.newest(caller.project), _LESSONS)]
         shared = [*self.shared_by(caller.project)]
+        # Mostly no lesson has a name of the text: then nothing more is asked of 200 of them.
         if len(words) < 2 and all(names.isdisjoint(self._of(each, caller)[0]) for each in (*newest, *shared)):
             return []
         known = [*(each for each in newest if may_tell(each, self.answers)), *shared]

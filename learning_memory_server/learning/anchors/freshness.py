@@ -50,7 +50,7 @@ def project_root(folder: str) -> Path | None:
     return None if found in home.parents or (found == home and not (home / ".git").exists()) else found
 
 
-def place_of(folder: str) -> tuple[str, str]:
+def split_at_top(folder: str) -> tuple[str, str]:
     """Return the top of a folder's project, and the folder relative to it: empty at the top.
 
     A folder that has no name there that may be read is a top of its own.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.learning.anchors.freshness import place_of
+from learning_memory_server.learning.anchors.freshness import split_at_top
 from learning_memory_server.learning.failures.changes import applied
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import head, parse, program
@@ -219,14 +219,14 @@ def approved(
 
     `answer` returns the files that a cure with a yes ran, None without a yes.
     """
-    place = place_of(folder or "")
+    here = split_at_top(folder or "")
     for each in reversed(known):
         files = answer(cure_id(each)) if each.remedy and flaw(each) is None else None
         if files is None or not each.remedy:
             continue
         text = each.remedy if each.command == command else _edited(command, each)
         # A file that the cure runs has changed since, or cannot be seen from here.
-        if text and files == files_of(each.remedy, *place):
+        if text and files == files_of(each.remedy, *here):
             return Remedy(text, 1.0, each)
     return None
 

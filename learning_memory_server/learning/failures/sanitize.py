@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from learning_memory_server.learning.anchors.freshness import place_of
+from learning_memory_server.learning.anchors.freshness import split_at_top
 from learning_memory_server.learning.failures.parse import is_typo, parse, program
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
@@ -311,7 +311,7 @@ async def sanitized(
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
     named = named_in(output, command) if said else ()
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, place_of(folder or "")[1], *named]
+    texts = [whole_words(command, _COMMAND_EXAMINED), line, split_at_top(folder or "")[1], *named]
     command, line, below, *names = (await gate.pass_data({"text": texts})).data["text"]
     signature = normalized(line) if said or any_line else None
     line = _marked(tidied(line, project, folder), _UNNAMED)
