@@ -43,7 +43,7 @@ TOKENS = 4_211 / 6_530
 """o200k_base's tokens for one of the packaged model's, in the tools' descriptions."""
 CALLER = Caller("benchmark", "a" * 16, folder=str(Path.cwd()))
 LOG = "tests/test_cart.py::test_total[{}] FAILED\n"
-OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= {} failed, 5 passed in 0.12s ="
+OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= 200 failed, 5 passed in 0.12s ="
 MENDED = {
     "folder": "/work/shop",
     "command": "python tools/seed.py",

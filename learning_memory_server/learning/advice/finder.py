@@ -69,6 +69,7 @@ class Background:
     """The usual closeness in a project, for one goal and hypothesis."""
 
     def __init__(self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]) -> None:
+        self._wanted = frozenset(wanted)
         frequency = Counter(term for found in texts for term in wanted & found)
         # Else a term that all of a few texts have would be worth nothing.
         count = len(texts) + _PRIOR
@@ -76,6 +77,7 @@ class Background:
             term: math.log(1 + (count - frequency[term] + 0.5) / (frequency[term] + 0.5)) for term in wanted
         }
         self._total = math.fsum(self._rarity.values())
+        self._coverages: dict[frozenset[str], float] = {frozenset(): 0.0}
         count = len(closeness) + _PRIOR
         self.usual = (math.fsum(closeness) + _PRIOR * MEAN) / count
         spread = math.fsum((each - self.usual) ** 2 for each in closeness)
@@ -83,8 +85,11 @@ class Background:
 
     def coverage(self, found: AbstractSet[str]) -> float:
         """Return the share of the wanted terms' rarity that a text with these terms has, from 0 to 1."""
-        shared = math.fsum(self._rarity[term] for term in self._rarity.keys() & found)
-        return shared / self._total if self._total else 0.0
+        # Most texts share the same few terms or none: 5.1 instead of 5.7 ms for 200 texts.
+        shared = self._wanted & found
+        if shared not in self._coverages:
+            self._coverages[shared] = math.fsum(self._rarity[term] for term in shared) / self._total
+        return self._coverages[shared]
 
     def score(self, closeness: float, shared: float) -> float:
         """Return the score of an experience; for `shared` see there."""
@@ -250,15 +255,22 @@ class AdviceFinder:
         """Return the candidates for an entry, None if the index is not open or its model's scale is not known."""
         belief = f"{entry.goal}\n{entry.hypothesis}"
         texts = belief, f"{belief}\n{entry.action}\n{entry.prediction}"
-        return await self.rank_texts(texts, entry.project, effects, entry.id)
+        ranked = await self.rank_texts(texts, entry.project, effects, entry.id)
+        if ranked is None:
+            return None
+        # The vector of the belief is in the cache.
+        vector = await self.index.embeddings.embed_query(belief)
+        return replace(ranked, values=await self._near_values(vector, entry.id, self._within(entry.project)))
 
     async def rank_texts(
         self, texts: Sequence[str], project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
     ) -> Ranked | None:
-        """Return the candidates for texts that ask the same, each with its best score; see `rank`.
+        """Return the experiences for texts that ask the same, each with its best score; see `rank`.
+
+        Values are left out, because hooks tell lessons alone: each text took 0.6 ms for one value, 1.3 for 40.
 
         Args:
-            texts: The texts. Values are compared with the first.
+            texts: The texts.
             project: The project of the candidates.
             effects: How often each experience misled and helped, by id.
             entry_id: The entry that asks, which is no candidate.
@@ -270,7 +282,7 @@ class AdviceFinder:
         return replace(first, experiences=list({each.entry.id: each for each in scored}.values()))
 
     async def _rank(self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str) -> Ranked:
-        within = None if self.is_everywhere else project
+        within = self._within(project)
         vector = await self.index.embeddings.embed_query(text)
         timeline = self.collector.timeline
         newest = {
@@ -295,8 +307,11 @@ class AdviceFinder:
             return Scored(each, sunk(background.score(closeness, shared), *effects.get(each.id, (0, 0))), shared)
 
         experiences = [scored(each, closeness) for each, closeness in candidates if may_tell(each, self.answers)]
-        values = await self._near_values(vector, entry_id, within)
-        return Ranked(experiences, values, background.usual, least_of_advice(stored), least_at_error(stored))
+        return Ranked(experiences, [], background.usual, least_of_advice(stored), least_at_error(stored))
+
+    def _within(self, project: str) -> str | None:
+        """Return the project of the candidates, None for all."""
+        return None if self.is_everywhere else project
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""

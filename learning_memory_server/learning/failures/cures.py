@@ -219,14 +219,13 @@ def approved(
 
     `answer` returns the files that a cure with a yes ran, None without a yes.
     """
-    here = split_at_top(folder or "")
     for each in reversed(known):
         files = answer(cure_id(each)) if each.remedy and flaw(each) is None else None
         if files is None or not each.remedy:
             continue
         text = each.remedy if each.command == command else _edited(command, each)
         # A file that the cure runs has changed since, or cannot be seen from here.
-        if text and files == files_of(each.remedy, *here):
+        if text and files == files_of(each.remedy, *split_at_top(folder or "")):
             return Remedy(text, 1.0, each)
     return None
 

@@ -137,6 +137,16 @@ async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -
     assert (await ranked(parts)).best_values() == []
 
 
+async def test_no_values_are_looked_for_where_only_lessons_are_told(parts: Parts) -> None:
+    parts.values.add(good := value(TOPICS["pool"], project=ALICE.project))
+    await parts.learn(about("pool", 1))
+    await parts.writer.write([document_of(good)])
+    assert [each.value for each in (await ranked(parts)).values] == [good]
+    found = await finder_over(parts).rank_texts([TOPICS["pool"]], ALICE.project, {})
+    assert found
+    assert ([each.entry.id for each in found.experiences], found.values) == (ids([about("pool", 1)]), [])
+
+
 async def test_a_value_about_something_else_is_not_found(parts: Parts) -> None:
     parts.values.add(other := value(TOPICS["types"], project=ALICE.project))
     await parts.writer.write([document_of(other)])
