@@ -36,7 +36,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 
-CEILING_MS = {"UserPromptSubmit": 60.0}
+CEILING_MS = {"UserPromptSubmit": 30.0}
 """The goal for the 95th percentile; 20 for the others."""
 OTHERS_MS = 20.0
 TOKENS = 4_211 / 6_530
