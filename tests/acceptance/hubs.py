@@ -153,7 +153,7 @@ class Memory:
         """Return the variables of a front that are not settings."""
         return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session, **self.more}
 
-    def greeted(self, session: str = "one session", era: Era = "2026-07-28", **settings: Any) -> Wire:
+    def greeted(self, session: str = "one session", era: Era = "2025-11-25", **settings: Any) -> Wire:
         """Start a front, shake hands, and wait until it has a hub."""
         front = self.front(session, era, **settings)
         front.handshake()

@@ -255,7 +255,8 @@ def test_no_call_fails_when_the_hub_is_asked_to_shut_down(memory: Memory) -> Non
     assert memory.hub() != hub
 
 
-def test_an_open_subscription_does_not_delay_shutdown(memory: Memory, front: Wire) -> None:
+def test_an_open_subscription_does_not_delay_shutdown(memory: Memory) -> None:
+    front = memory.greeted(era="2026-07-28")
     listening = front.send("subscriptions/listen", notifications={"toolsListChanged": True})
     front.call("list_values")
     hub = memory.hub()

@@ -24,7 +24,7 @@ from learning_memory_server.model.vocabulary import Axis
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import ALICE, BOB, CAROL, CONFIRMED, TickingClock, ghap, start
 
-CASES = 5_000
+CASES = 2_000
 CALLERS = (ALICE, BOB, CAROL)
 # An append takes two steps, the first of which writes; the first append to a file takes up to six. None: no death.
 SURVIVED_STEPS = [None, None, None, None, None, None, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 11]

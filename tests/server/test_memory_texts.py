@@ -304,7 +304,7 @@ def test_names_do_not_make_a_reply_longer_than_clients_can_read() -> None:
     assert compact(result.structured) == result.text
 
 
-CALLS = 5_000
+CALLS = 2_000
 
 
 @pytest.mark.slow

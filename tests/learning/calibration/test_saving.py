@@ -11,7 +11,7 @@ from learning_memory_server.learning.calibration import LEAST, Saving, saving
 from learning_memory_server.model.advice import Trial
 from tests.support import NOON
 
-STORES = 2_000
+STORES = 1_000
 SESSIONS = 100
 A_DAY = 5
 """Sessions of a day, after which somebody looks."""
