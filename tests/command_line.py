@@ -46,8 +46,23 @@ def in_line(text: str) -> str:
     return " ".join(text.split())
 
 
-FOR_THE_HUB: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "memories/list"}\n'
-"""A request that a front leaves to the hub, because it does not know it."""
+FOR_THE_HUB: Final = b"".join(
+    json.dumps({"jsonrpc": "2.0", **frame}).encode() + b"\n"
+    for frame in (
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "x", "version": "1"},
+            },
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "no_such_tool", "arguments": {}}},
+    )
+)
+"""A session whose call a front leaves to the hub."""
 
 
 @pytest.fixture(autouse=True)

@@ -24,8 +24,6 @@ from learning_memory_server.version import VERSION
 from tests.acceptance.wire import COMMAND, Era, Wire, environment
 from tests.support import MINUTES
 
-"""Seconds before a test gives up waiting for another process; what it waits for takes one or two."""
-
 ENTRY: Final[dict[str, Any]] = {
     "domain": "debugging",
     "strategy": "read-the-error",

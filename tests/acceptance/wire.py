@@ -22,7 +22,6 @@ ERAS: Final[list[Era]] = ["2025-11-25", "2026-07-28"]
 NO_TOOL: Final = "no_such_tool"
 
 COMMAND: Final = Path(sys.executable).with_name("learning-memory-server")
-"""Seconds before a test gives up waiting for an answer."""
 
 _CLIENT: Final = {"name": "raw", "version": "1"}
 _ENVELOPE: Final = {

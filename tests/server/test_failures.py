@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from structlog.contextvars import merge_contextvars
-from structlog.testing import capture_logs
 
 from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.embedding.base import Embedder
@@ -23,6 +21,7 @@ from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Services
+from tests.logs import everything_logged
 from tests.server.agent import CONFIRMED, ENTRY, Agent, agent_of
 from tests.services import opened, settings_in
 from tests.support import InProcessFitting
@@ -57,7 +56,7 @@ async def test_the_client_of_an_unforeseen_failure_sees_only_its_number_in_the_l
     services: Services, failure: Exception
 ) -> None:
     broken = {**services.injectable(), ExperienceSearcher: FailingSearcher(failure)}
-    with capture_logs(processors=[merge_contextvars]) as logs:
+    with everything_logged() as logs:
         async with agent_of(broken) as agent:
             error = await agent.refused("search_experiences", query="x")
     assert error["type"] == "internal_error"
@@ -70,7 +69,7 @@ async def test_the_client_of_an_unforeseen_failure_sees_only_its_number_in_the_l
 
 
 async def test_the_log_tells_a_callers_mistake_from_a_call_that_found_nothing(services: Services) -> None:
-    with capture_logs() as logs:
+    with everything_logged() as logs:
         async with agent_of(services.injectable()) as agent:
             await agent.refused("search_experiences", query=" ")
             await agent.refused("get_ghap_entry", ghap_id="ghap_20260101_000000_abcdef")
@@ -92,7 +91,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
 @pytest.mark.parametrize("service", [ObservationPersister, ValueStore])
 async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Services, service: type) -> None:
     broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
-    with capture_logs() as logs:
+    with everything_logged() as logs:
         async with agent_of(broken) as agent:
             ghap_id = (await agent.call("start_ghap", **ENTRY))["id"]
             reply = await agent.call("resolve_ghap", **CONFIRMED)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.loading import load_packaged
@@ -21,6 +20,7 @@ from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import search_lexical
 from tests.capture.memories.shelf import Shelf, open_shelf
 from tests.faulty_store import FaultyStore
+from tests.logs import everything_logged
 from tests.support import Parts, about
 
 NOTES = Collection.MEMORIES
@@ -229,7 +229,7 @@ def of_searches(logs: Any) -> list[dict[str, Any]]:
 async def test_a_search_logs_its_times_and_no_text(parts: Parts) -> None:
     await parts.ready()
     await parts.learn(about("pool", 1), about("cache", 2))
-    with capture_logs() as logs:
+    with everything_logged() as logs:
         await parts.searcher.search_experiences(ExperienceQuery("connection pool"))
     (entry,) = of_searches(logs)
     times = {name: entry.pop(name) for name in TIMES}
@@ -245,7 +245,7 @@ async def test_a_search_logs_its_times_and_no_text(parts: Parts) -> None:
 
 async def test_a_lexical_search_needs_neither_the_model_nor_the_engine(shelf: Shelf) -> None:
     await shelf.add("postgres is the database")
-    with capture_logs() as logs:
+    with everything_logged() as logs:
         await shelf.searcher.search(MemoryQuery("postgres"))
     (entry,) = of_searches(logs)
     assert (entry["collection"], entry["mode"], entry["count"]) == ("memories", "lexical", 1)
@@ -256,7 +256,7 @@ async def test_a_lexical_search_needs_neither_the_model_nor_the_engine(shelf: Sh
     ("slow_ms", "event", "level"), [(0, "search.slow", "warning"), (60_000, "search.answered", "debug")]
 )
 def test_a_slow_search_is_a_warning(slow_ms: float, event: str, level: str) -> None:
-    with capture_logs() as logs, SearchTimer("memories", slow_ms) as timer:
+    with everything_logged() as logs, SearchTimer("memories", slow_ms) as timer:
         timer.answered(SearchMode.SEMANTIC, 3)
     (entry,) = logs
     assert (entry["event"], entry["log_level"]) == (event, level)
@@ -266,7 +266,7 @@ def test_a_slow_search_is_a_warning(slow_ms: float, event: str, level: str) -> N
 
 def test_a_search_that_fails_is_timed_too_without_a_mode() -> None:
     with (
-        capture_logs() as logs,
+        everything_logged() as logs,
         pytest.raises(DeadlineExceededError),
         SearchTimer("memories", 0) as timer,
         timer.part("embedding"),
