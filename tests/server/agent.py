@@ -19,6 +19,7 @@ from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.tools.catalog import HOOK
 from tests.acceptance import hubs
 from tests.services import opened
 from tests.support import keeping_up
@@ -94,19 +95,27 @@ class Agent:
 
 
 @asynccontextmanager
+async def connected(calls: Calls) -> AsyncIterator[Client]:
+    """Connect a client to a server of its own. It knows the tools, which are always the same.
+
+    For each client, the SDK would list them and check their schemas. That takes longer than most tests.
+    """
+    async with Client(build_server(calls)) as client:
+        if not _TOOLS:
+            _TOOLS.update({tool.name: tool for tool in (await client.list_tools()).tools if tool.name != HOOK})
+        schemas = {name: tool.output_schema for name, tool in _TOOLS.items()}
+        client.session._tool_output_schemas |= {HOOK: None, **schemas}
+        client.session._tool_output_validators |= {
+            name: checked_validator(json.dumps(schema)) for name, schema in schemas.items() if schema is not None
+        }
+        yield client
+
+
+@asynccontextmanager
 async def agent_of(services: Services | Mapping[type, object], caller: Caller = CALLER) -> AsyncIterator[Agent]:
     """Connect an agent to its own server over the services."""
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
-    async with Client(build_server(Calls(injectable, caller))) as client:
-        # Listed once: every server has the same tools, and telling of them takes longer than most tests.
-        if not _TOOLS:
-            _TOOLS.update({tool.name: tool for tool in (await client.list_tools()).tools})
-        # The SDK would check the schemas again for each client, which takes as long.
-        client.session._tool_output_validators |= {
-            tool.name: checked_validator(json.dumps(tool.output_schema))
-            for tool in _TOOLS.values()
-            if tool.output_schema is not None
-        }
+    async with connected(Calls(injectable, caller)) as client:
         yield Agent(client, _TOOLS)
 
 

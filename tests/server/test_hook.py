@@ -15,14 +15,13 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, at_work, only_text
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, at_work, connected, only_text
 from tests.server.test_advice import patient
 from tests.support import in_one_task
 from tests.tool_names import NAMES
@@ -60,7 +59,7 @@ class Hooked:
 @asynccontextmanager
 async def hooked_to(services: Services | Mapping[type, object]) -> AsyncIterator[Hooked]:
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
-    async with Client(build_server(Calls(injectable, CALLER, has_hooks=True))) as client:
+    async with connected(Calls(injectable, CALLER, has_hooks=True)) as client:
         yield Hooked(client)
 
 
@@ -146,7 +145,7 @@ async def test_a_session_that_is_resumed_is_told_what_is_new_and_all_of_it_once_
     assert await hooked.fire("SessionStart", source="clear", session="s2") == told
 
     another = replace(CALLER, session="c" * 16)
-    async with Client(build_server(Calls(services.injectable(), another))) as client:
+    async with connected(Calls(services.injectable(), another)) as client:
         new = (
             await client.call_tool("start_ghap", {**ENTRY, "goal": "Give the crawler a larger cache"})
         ).structured_content
@@ -178,7 +177,7 @@ async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Ho
 async def test_where_nobody_reads_along_an_answer_is_not_followed_by_a_reminder(services: Services, event: str) -> None:
     for is_attended in (False, True):
         caller = replace(CALLER, is_attended=is_attended)
-        async with Client(build_server(Calls(services.injectable(), caller, has_hooks=True))) as client:
+        async with connected(Calls(services.injectable(), caller, has_hooks=True)) as client:
             hooked = Hooked(client)
             if not is_attended:
                 await hooked.call("start_ghap", **ENTRY)

@@ -15,13 +15,12 @@ from mcp import Client
 from learning_memory_server.journal.archive.writing import take_snapshot
 from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model.caller import Caller, session_hash
-from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.learning.failures.imitations import imitations
 from tests.learning.failures.written import NOON, Call, lines_of, ran, refused
-from tests.server.agent import CALLER, ENTRY, at_work, only_text
+from tests.server.agent import CALLER, ENTRY, at_work, connected, only_text
 from tests.services import opened, run
 from tests.support import TickingClock, in_one_task
 
@@ -65,7 +64,7 @@ async def session_of(
     services: Services, folder: Path, name: str, caller: Caller = CALLER, *, begins: bool = True
 ) -> AsyncIterator[Session]:
     caller = replace(caller, session=session_hash(name), folder=str(folder))
-    async with Client(build_server(Calls(services.injectable(), caller, has_hooks=True))) as client:
+    async with connected(Calls(services.injectable(), caller, has_hooks=True)) as client:
         session = Session(client, name, folder / f"{name}.jsonl")
         if begins:
             await session.fire("SessionStart", folder="")

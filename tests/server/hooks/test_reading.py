@@ -13,14 +13,12 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from mcp import Client
 
 from learning_memory_server.model.caller import session_hash
-from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.system import timeouts
-from tests.server.agent import CALLER, ENTRY
+from tests.server.agent import CALLER, ENTRY, connected
 from tests.server.test_hook import Hooked
 from tests.sharing.repositories import git
 
@@ -46,7 +44,7 @@ async def session_in(services: Services, shop: Path, session: str) -> AsyncItera
     """A session that was started in a folder."""
     caller = replace(CALLER, session=session_hash(session), folder=str(shop))
     calls = Calls(services.injectable(), caller, has_hooks=True)
-    async with Client(build_server(calls)) as client:
+    async with connected(calls) as client:
         yield Hooked(client)
 
 
