@@ -18,6 +18,7 @@ from learning_memory_server.cli import access
 from learning_memory_server.cli.app import app
 from learning_memory_server.errors import LockUnavailableError
 from learning_memory_server.system.locking import holder
+from tests.acceptance.wire import NO_TOOL
 from tests.logs import log_plainly
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
@@ -59,7 +60,7 @@ FOR_THE_HUB: Final = b"".join(
             },
         },
         {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "no_such_tool", "arguments": {}}},
+        {"id": 2, "method": "tools/call", "params": {"name": NO_TOOL, "arguments": {}}},
     )
 )
 """A session whose call a front leaves to the hub."""

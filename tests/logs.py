@@ -11,15 +11,18 @@ import structlog
 from learning_memory_server.server.composition.logging import configure_logging
 
 _LINE: Final = structlog.processors.KeyValueRenderer(key_order=["level", "event"])
+_TRACEBACK: Final = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+
+
+def _rendered(logger: Any, name: str, event: structlog.typing.EventDict) -> str:
+    return (_TRACEBACK if event.get("exc_info") else _LINE)(logger, name, event)
 
 
 def log_plainly() -> None:
-    """Log in plain lines, without debugging: structlog's own rendering is a fifth of a test's time, and of an exception
-    it draws a picture that takes a seventh of a second.
-    """
+    """Log one plain line per event, without debug events. structlog's own rendering took a fifth of the tests' time."""
     structlog.reset_defaults()
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, _LINE],
+        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, _rendered],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
     )
 

@@ -9,7 +9,11 @@ def files_with(folder: Path, *texts: str) -> list[str]:
     """Return the files under a folder that have one of the texts, compressed or not."""
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = written(path)
+        try:
+            content = written(path)
+        except FileNotFoundError:
+            # A hub's index has removed it meanwhile.
+            continue
         if path.name.endswith(".tar.gz"):
             content += gzip.decompress(content)
         if any(text.encode() in content for text in texts):

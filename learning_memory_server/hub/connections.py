@@ -146,7 +146,7 @@ async def send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25")  # Protocols with the same form of a call's result
 _LONGEST: Final = 16_000  # Bytes of the longest line here. A longer text takes a while, and may be cancelled
-_QUIET_SECONDS: Final = 10.0  # Seconds without a line after which the session is left to the SDK
+_QUIET_SECONDS: Final = 0.5  # Seconds without a line after which the session is left to the SDK
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"  # What requests of later protocols have in their `_meta`
 
 

@@ -152,7 +152,7 @@ class Memory:
         return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session, **self.more}
 
     def greeted(self, session: str = "one session", era: Era = "2025-11-25", **settings: Any) -> Wire:
-        """Start a front, shake hands, and wait until it has a hub."""
+        """Start a front, shake hands, and wait until it has a hub, which the older protocol spares the SDK's import."""
         front = self.front(session, era, **settings)
         front.handshake()
         front.reach_hub()

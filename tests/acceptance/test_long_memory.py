@@ -76,7 +76,7 @@ def test_a_message_of_half_the_largest_size_does_not_end_the_session(front: Wire
 
 
 def test_the_next_hub_continues_what_a_hub_that_shuts_down_was_indexing(memory: Memory) -> None:
-    front, other = memory.greeted(era="2025-11-25"), memory.greeted("another session")
+    front, other = memory.greeted(), memory.greeted("another session", "2026-07-28")
     until(lambda: indexed(other), "the index was not opened")
     # Real clients ask for progress, and still get their answer once the text is kept.
     call = front.send(

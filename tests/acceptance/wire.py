@@ -20,6 +20,7 @@ from tests.support import MINUTES
 Era = Literal["2025-11-25", "2026-07-28"]
 ERAS: Final[list[Era]] = ["2025-11-25", "2026-07-28"]
 NO_TOOL: Final = "no_such_tool"
+"""A tool that does not exist: a call of it is answered by the hub, and without the SDK."""
 
 COMMAND: Final = Path(sys.executable).with_name("learning-memory-server")
 
@@ -133,7 +134,7 @@ class Wire:
         return result
 
     def reach_hub(self) -> None:
-        """Wait for an answer that only the hub gives, which does not need the SDK."""
+        """Wait for an answer that only the hub gives. It needs no SDK, but counts as a call."""
         assert NO_TOOL in str(self.answer(self.send_call(NO_TOOL)))
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:

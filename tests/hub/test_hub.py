@@ -65,7 +65,7 @@ def zombies_of(*processes: int) -> list[int]:
 
 
 def test_two_fronts_share_one_store_and_each_has_its_own_current_entry(memory: Memory) -> None:
-    alice, bob = memory.greeted("alice"), memory.greeted("bob", "2025-11-25")
+    alice, bob = memory.greeted("alice", "2026-07-28"), memory.greeted("bob")
     hers = alice.call("start_ghap", **ENTRY)["id"]
     assert bob.call("get_active_ghap")["has_active"] is False
     his = bob.call("start_ghap", **ENTRY)["id"]
@@ -240,7 +240,7 @@ def test_a_hung_hub_is_an_error_in_time_and_is_used_again_once_it_responds(memor
 
 
 def test_no_call_fails_when_the_hub_is_asked_to_shut_down(memory: Memory) -> None:
-    front, other = memory.greeted(), memory.greeted("another", "2025-11-25")
+    front, other = memory.greeted(era="2026-07-28"), memory.greeted("another")
     hub = memory.hub()
     # It opens the index, which takes a while.
     slow = front.send_call("get_clusters", axis="full")

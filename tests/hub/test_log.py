@@ -18,7 +18,7 @@ def test_a_hub_logs_at_its_level_and_nothing_a_user_wrote(tmp_path: Path, level:
     log = (tmp_path / "hub.log").read_text("utf-8")
     lines = [json.loads(line) for line in log.splitlines()]
     called = [line["tool"] for line in lines if line["event"] == "tool.called"]
-    # Greeted, a session has asked for a tool that there is not, and whose name is therefore a text of a user's.
+    # `greeted` calls a tool that does not exist. Its name could be any text, so it is not logged.
     assert called == [None, "start_ghap", "search_experiences"]
     assert len([line for line in lines if line["event"] == "search.answered"]) == searches
     assert not [text for text in ENTRY.values() if " " in text and text in log]
