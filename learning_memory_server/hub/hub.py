@@ -323,8 +323,7 @@ class Hub:
     async def _watch(self) -> None:
         """Keep the socket in place, and shut down when the hub is not needed any more, or its data is gone."""
         idle_seconds = self._services.settings.hub_idle_minutes * 60
-        lock = self._place.journal / LOCK
-        inode = lock.stat().st_ino
+        inode = self._inode_of_lock()
         while True:
             await asyncio.sleep(min(_LOOK_SECONDS, idle_seconds))
             locations.end_silence(str(self._place.storage))
@@ -333,12 +332,18 @@ class Hub:
             elif time.monotonic() - self._last_needed > idle_seconds:
                 log.info("hub.idle")
                 self._ending.set()
-            with suppress(FileNotFoundError):
-                if lock.stat().st_ino == inode:
-                    await self._keep_reachable()
-                    continue
-            log.warning("hub.lost_data")
-            self._ending.set()
+            # The data may be gone before the first look, or may not be looked at any more.
+            if inode is None or self._inode_of_lock() != inode:
+                log.warning("hub.lost_data")
+                self._ending.set()
+            else:
+                await self._keep_reachable()
+
+    def _inode_of_lock(self) -> int | None:
+        try:
+            return (self._place.journal / LOCK).stat().st_ino
+        except OSError:
+            return None
 
     async def _keep_reachable(self) -> None:
         """Bind the socket again if its file or folder was removed, or shut down if that is impossible."""
