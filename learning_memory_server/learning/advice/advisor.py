@@ -140,7 +140,7 @@ class Advisor:
         named = [each for each in heard if not (self.knows(caller, each.id) or self.log.is_worn(each.id))]
         if not named and (by_name or len(set(terms(text))) < _TERMS_LEAST):
             return None
-        if tools and not self.finder.is_known(tools, caller.project):
+        if not self.finder.has_any(caller.project) or (tools and not self.finder.is_known(tools, caller.project)):
             return None
         until = monotonic() + patience
         while not self.finder.index.is_open and monotonic() < until:

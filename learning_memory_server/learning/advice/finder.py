@@ -304,6 +304,11 @@ class AdviceFinder:
         experiences = [scored(each, closeness) for each, closeness in candidates if may_tell(each, self.answers)]
         return Ranked(experiences, [], background.usual, least_of_advice(stored), least_at_error(stored))
 
+    def has_any(self, project: str) -> bool:
+        """Return whether there is an experience that a project may be told."""
+        within = self._within(project)
+        return bool(self.collector.timeline.count(within) or self.shared_by(within))
+
     def _within(self, project: str) -> str | None:
         """Return the project of the candidates, None for all."""
         return None if self.is_everywhere else project

@@ -1,5 +1,6 @@
 """What is shown, what is withheld, and what is kept of it."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from learning_memory_server.system.recent import Recent
 from tests.learning.advice.parts import finder_over
 from tests.learning.values.parts import value
 from tests.server.hooks.test_kept_failures import FullDisk
-from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, open_parts, start
+from tests.support import ALICE, CAROL, MINUTES, NOON, TOPICS, Parts, about, ids, open_parts, start
 
 OLD = about("pool", 1)
 THEY = [Item(OLD.id, AdviceKind.EXPERIENCE)]
@@ -41,6 +42,12 @@ def advisor(parts: Parts, withheld: float = 0.0, chance: Callable[[], float] = l
 
 def started(parts: Parts, topic: str = "pool") -> Ghap:
     return start(parts.collector, goal=f"{TOPICS[topic]} again", hypothesis=f"{TOPICS[topic]} because")
+
+
+async def test_where_there_is_no_lesson_nobody_waits_for_the_index(tmp_path: Path) -> None:
+    async with open_parts(tmp_path / "empty") as empty, asyncio.timeout(MINUTES / 10):
+        assert not empty.index.is_open
+        assert await advisor(empty).find_lesson(PROMPT, ALICE, patience=MINUTES) is None
 
 
 @pytest.fixture
