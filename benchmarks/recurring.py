@@ -50,7 +50,7 @@ _SOUNDS: Final = re.compile(
 _VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\S*/\S*|0x[0-9a-f]+|\d+")
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _ASKS: Final = frozenset({"--version", "-V", "--help", "-h", "which"})
-_WORKED: Final = re.compile(r"This worked: (.*?)(?: \((?:instead|in place) of: .*)?$", re.MULTILINE)
+_WORKED: Final = re.compile(r"This worked: (.*?)(?: \((?:instead|in place) of: .*|\"}})?$", re.MULTILINE)
 
 Told = dict[tuple[str, int], str]
 """What was said at a session's commands, by the session and the command's place; empty for silence."""

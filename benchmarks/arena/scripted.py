@@ -23,7 +23,7 @@ from benchmarks.arena.families import FAMILIES, made
 from benchmarks.arena.tools import Task
 from benchmarks.stdio import StdioSession
 
-_WORKED: Final = re.compile(r"This worked: (.*?) \(instead of: ")
+_WORKED: Final = re.compile(r"This worked: (.*)")
 
 
 class Client:

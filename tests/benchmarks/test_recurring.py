@@ -56,6 +56,7 @@ def test_the_cure_is_a_like_command_that_soon_works(
     ("command", "cure", "told", "right"),
     [
         ("python -m pytest", "python3 -m pytest", "This worked: python3 -m pytest (instead of: python -m x)", True),
+        ("python -m pytest", "python3 -m pytest", '{"additionalContext": "This worked: python3 -m pytest"}}', True),
         ("python -m pytest", "python3 -m pytest", "This worked: uv run pytest (instead of: python3 x)", False),
         ("python -m pytest", "python3 -m pytest", "a: b\npython3 x.py", True),
         ("pip install -q x", "pip install x", "pip install x", True),

@@ -263,8 +263,8 @@ async def test_a_failing_command_is_answered_with_what_mended_it_in_another_sess
 
     told = await hooked.fire("PostToolUseFailure", **failing, session="s2")
 
-    assert "seen once before" in told
-    assert "This worked: npm run build --verbose (instead of: npm run build)" in told
+    assert "came once before" in told
+    assert "This worked: npm run build --verbose" in told
     # What a user did not permit says nothing of the command.
     assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
 

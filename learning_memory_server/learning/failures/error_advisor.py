@@ -193,7 +193,7 @@ class ErrorAdvisor:
                 self._failures.make_room(*about, self._is_answered)
         elif (changed := replace(before, **new)) != before:
             self._failures.add(changed, at=failure.created_at)
-        return Known(line_about(known, failure.command, remedy) if remedy else "", fact)
+        return Known(line_about(known, remedy) if remedy else "", fact)
 
 
 class Learner:

@@ -220,11 +220,8 @@ def seen(known: Sequence[Failure]) -> int:
     return max(len(known), *(each.times for each in known)) if known else 0
 
 
-def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:
-    """Return the remedy for an agent."""
+def line_about(known: Sequence[Failure], remedy: Remedy) -> str:
+    """Return the remedy for an agent, which has just run the command that failed."""
     times = seen(known)
-    often = "once" if times == 1 else f"{times} times"
-    return (
-        f"This error was seen {often} before in this project, last on {known[-1].created_at:%Y-%m-%d}. "
-        f"This worked: {one_line(remedy.text)} (instead of: {one_line(command)})"
-    )
+    often = "once before," if times == 1 else f"{times} times before, last"
+    return f"This error came {often} on {known[-1].created_at:%Y-%m-%d}. This worked: {one_line(remedy.text)}"

@@ -13,8 +13,7 @@ from tests.learning.failures.agent import MISSING, NOW, Agent, Shield
 async def test_an_error_that_comes_again_is_answered_with_what_mended_it(shield: Shield) -> None:
     await shield.session("first").mends("python -m pytest -q", "python3 -m pytest -q")
     assert await shield.told("second", "python -m pytest tests/a.py") == (
-        "This error was seen once before in this project, last on 2026-03-01. "
-        "This worked: python3 -m pytest tests/a.py (instead of: python -m pytest tests/a.py)"
+        "This error came once before, on 2026-03-01. This worked: python3 -m pytest tests/a.py"
     )
 
 
@@ -198,14 +197,14 @@ async def test_the_commands_say_what_the_hook_says(shield: Shield) -> None:
         == "in 2 of 2 own sessions `kubectl apply -f a --context prod` followed, and the error stayed away in 2"
     )
     assert not await shield.told("another", "kubectl apply -f a", "error: refused")
-    assert "This worked: python3 a.py (" in await shield.told("another", "python a.py")
+    assert (await shield.told("another", "python a.py")).endswith("This worked: python3 a.py")
 
 
 async def test_more_than_a_word_needs_two_sessions(shield: Shield) -> None:
     lost = "bash: line 1: cd: web: No such file or directory"
     for session in ("first", "second"):
         await shield.session(session).mends("cd web && npm test", "npm test", lost)
-    assert "This worked: npm test (" in await shield.told("third", "cd web && npm test", lost)
+    assert (await shield.told("third", "cd web && npm test", lost)).endswith("This worked: npm test")
 
 
 @pytest.mark.parametrize("install", ["npm ci", "yarn", "poetry install", "uv sync", "pip3 install -r dev.txt"])
@@ -226,7 +225,7 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(shield: Shi
         await shield.session(f"session {number}", now=now).mends("mkdir a/b", "mkdir -p a/b", no_parent)
         now += timedelta(days=number == 2)
     another = await shield.session("another", now=now).fails("mkdir a/d", no_parent)
-    assert "This worked: mkdir -p a/d (" in (another or "")
+    assert (another or "").endswith("This worked: mkdir -p a/d")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +269,7 @@ async def test_another_operand_does_not_hide_what_two_sessions_found(shield: Shi
     for name in ("first", "second"):
         await shield.session(name).mends(f"python tools/check.py a{name}.txt", f"python3 tools/check.py b{name}.txt")
     said = await shield.told("another", "python tools/check.py c.txt")
-    assert "This worked: python3 tools/check.py c.txt (" in said
+    assert said.endswith("This worked: python3 tools/check.py c.txt")
 
 
 async def test_what_failed_first_waits_while_the_same_program_fails_in_the_same_way(shield: Shield) -> None:
@@ -317,7 +316,7 @@ async def test_a_failure_that_hides_is_one(shield: Shield, command: str, output:
     assert [each.signature for each in shield.failures.all()] == ["<path>: No module named pytest"]
     await shield.session("first").succeeds("python3 -m pytest -q")
     said = await shield.session("second").succeeds(command, output)
-    assert f"This worked: {command.replace('python', 'python3', 1)} (" in (said or "")
+    assert (said or "").endswith(f"This worked: {command.replace('python', 'python3', 1)}")
 
 
 async def test_a_printed_status_counts_whatever_runs_after_it(shield: Shield) -> None:
@@ -326,7 +325,7 @@ async def test_a_printed_status_counts_whatever_runs_after_it(shield: Shield) ->
     await agent.succeeds(command.format("python"), f"{MISSING}\nrc=1\nnothing to commit")
     await agent.succeeds(mended, "1 passed\nrc=0\nnothing to commit")
     said = await shield.session("second").succeeds(command.format("python"), f"{MISSING}\nrc=1\n")
-    assert f"This worked: {mended} (" in (said or "")
+    assert (said or "").endswith(f"This worked: {mended}")
 
 
 @pytest.mark.parametrize(

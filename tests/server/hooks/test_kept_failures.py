@@ -50,7 +50,7 @@ async def test_the_error_is_counted_and_dated(shield: Shield) -> None:
         agent = shield.session(f"session {number}", now=NOW + timedelta(days=2 * number))
         answer = await agent.fails("python -m pytest")
         await agent.succeeds("python3 -m pytest")
-    assert "seen 2 times before in this project, last on 2026-03-03" in (answer or "")
+    assert "came 2 times before, last on 2026-03-03" in (answer or "")
     assert [each.times for each in shield.failures.all()] == [1, 2, 3]
     first, second, third = shield.failures.all()
     assert [each.shown for each in (first, second)] == [None, first.id]
