@@ -223,5 +223,5 @@ def seen(known: Sequence[Failure]) -> int:
 def line_about(known: Sequence[Failure], remedy: Remedy) -> str:
     """Return the remedy for an agent, which has just run the command that failed."""
     times = seen(known)
-    often = "once before," if times == 1 else f"{times} times before, last"
-    return f"This error came {often} on {known[-1].created_at:%Y-%m-%d}. This worked: {one_line(remedy.text)}"
+    often = "once before, on" if times == 1 else f"{times} times before, last on"
+    return f"This error came {often} {known[-1].created_at:%Y-%m-%d}. This worked: {one_line(remedy.text)}"
