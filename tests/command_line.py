@@ -19,6 +19,7 @@ from learning_memory_server.cli.app import app
 from learning_memory_server.errors import LockUnavailableError
 from learning_memory_server.system.locking import holder
 from tests.acceptance.wire import NO_TOOL
+from tests.hub.lines import line, opening
 from tests.logs import log_plainly
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
@@ -47,22 +48,7 @@ def in_line(text: str) -> str:
     return " ".join(text.split())
 
 
-FOR_THE_HUB: Final = b"".join(
-    json.dumps({"jsonrpc": "2.0", **frame}).encode() + b"\n"
-    for frame in (
-        {
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "x", "version": "1"},
-            },
-        },
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": NO_TOOL, "arguments": {}}},
-    )
-)
+FOR_THE_HUB: Final = b"".join(opening("2025-11-25")) + line("tools/call", 2, name=NO_TOOL, arguments={})
 """A session whose call a front leaves to the hub."""
 
 

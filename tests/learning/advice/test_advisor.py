@@ -1,7 +1,6 @@
 """What is shown, what is withheld, and what is kept of it."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from structlog.testing import capture_logs
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.ranking.threshold import least_of_advice
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.advisor import Advisor, Related
+from learning_memory_server.learning.advice.advisor import Related
 from learning_memory_server.learning.advice.log import AdviceLog, Trials, counts_of
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.system.recent import Recent
-from tests.learning.advice.parts import finder_over
+from tests.learning.advice.parts import advisor
 from tests.learning.values.parts import value
 from tests.server.hooks.test_kept_failures import FullDisk
 from tests.support import ALICE, CAROL, MINUTES, NOON, TOPICS, Parts, about, ids, open_parts, start
@@ -31,13 +30,6 @@ THEY = [Item(OLD.id, AdviceKind.EXPERIENCE)]
 async def parts(parts: Parts) -> Parts:
     await parts.learn(OLD, about("cache", 2))
     return parts
-
-
-def advisor(parts: Parts, withheld: float = 0.0, chance: Callable[[], float] = lambda: 0.0, **options: Any) -> Advisor:
-    """An advisor that may take its time: the machine may be busy."""
-    trials = Trials(Journal(parts.journal.path).trials, parts.clock, withheld, chance)
-    given = {"within": None, "trials": trials, **options}
-    return Advisor(finder_over(parts), AdviceLog(parts.journal.advice), parts.clock, **given)
 
 
 def started(parts: Parts, topic: str = "pool") -> Ghap:

@@ -12,7 +12,8 @@ from learning_memory_server.learning.anchors.freshness import blob_ids, digests
 from learning_memory_server.model.advice import AdviceKind, Channel, Citation, Effect
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson
 from learning_memory_server.model.vocabulary import OutcomeStatus
-from tests.learning.advice.test_advisor import advisor, mark, started
+from tests.learning.advice.parts import advisor
+from tests.learning.advice.test_advisor import mark, started
 from tests.support import ALICE, NOON, Parts, about, ids
 
 LINES = [f"line_{number} = {number}".encode() for number in range(4)]
