@@ -1,7 +1,8 @@
-"""The connections of fronts and commands; and first calls, answered before the MCP SDK is imported.
+"""The connections of fronts and commands; and plain calls, which are answered without the MCP SDK.
 
-Early answers are for plain calls only: a small `tools/call` after the handshake, of protocols with the same form of
-results. Other lines are kept for the SDK's session.
+Importing the SDK takes a second and 30 MB, and few sessions need it. A plain call is a small `tools/call` after
+the handshake, of protocols with the same form of results. The first line of another kind leaves the connection to the
+SDK.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from learning_memory_server.server.tools.toolset import Result
     from learning_memory_server.system.ipc.jsonrpc import Frame
 
-    OpenSession = Callable[[Calls, "EarlyCalls"], Session]
+    OpenSession = Callable[[Calls, "PlainCalls"], Session]
 
 
 log = structlog.get_logger()
@@ -145,36 +146,47 @@ async def send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
 
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25")  # Protocols with the same form of a call's result
-_LONGEST: Final = 16_000  # Bytes of the longest line here. A longer text takes a while, and may be cancelled
-_QUIET_SECONDS: Final = 0.5  # Seconds without a line after which the session is left to the SDK
+_LONGEST: Final = 16_000  # Bytes of the longest line here: whether a text is valid Unicode is checked before the call
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"  # What requests of later protocols have in their `_meta`
+_INITIALIZED: Final = "notifications/initialized"
 
 
-class EarlyCalls:
-    """The lines of a connection. Until `serve` returns, its plain calls are answered."""
+class PlainCalls:
+    """The lines of a connection. Until `serve` returns, its plain calls are answered, each in a task of its own."""
 
     def __init__(self, lines: Lines, calls: Calls) -> None:
         self._lines = lines
         self._calls = calls
         self._kept: deque[bytes] = deque()
-        self._arrived: deque[bytes] = deque()
         self._reading: asyncio.Task[bytes] | None = None
+        self._running: dict[asyncio.Task[None], str | int | None] = {}
         self._is_greeted = False
+        self._is_stopped = False
 
     async def serve(self) -> bool:
-        """Answer calls until one is for the SDK or none comes; False, or `ConnectionError`, if the client left."""
-        while (line := await self._next()) is not None:
-            if not line:
-                return False
-            frame = jsonrpc.read(line) if len(line) <= _LONGEST else None
-            if frame and self._is_plain_call(frame):
-                if not await self._answer(frame):
-                    return False
-                continue
-            self._kept.append(line)
-            if frame is None or not self._can_wait(frame):
+        """Answer calls until a line is for the SDK; False after `stop_reading`, or if the client left."""
+        while not self._is_stopped:
+            reading = self._read_ahead()
+            await asyncio.wait([reading])
+            if reading.cancelled():
+                break
+            self._reading = None
+            if not (line := reading.result()):
+                break
+            if not self._take(line):
+                self._kept.append(line)
                 return True
-        return True
+        return False
+
+    def stop_reading(self) -> None:
+        """Read no more lines: `serve` returns False."""
+        self._is_stopped = True
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def finish(self) -> None:
+        """Wait until the calls that were read are answered."""
+        await asyncio.gather(*self._running)
 
     async def keep_until(self, work: asyncio.Future[Any]) -> bool:
         """Keep lines and answer pings until some work is done, or the client has left: then return False."""
@@ -185,14 +197,13 @@ class EarlyCalls:
                 self._reading = None
                 if not (line := reading.result()):
                     return False
-                self._arrived.append(line)
+                self._kept.append(line)
         return True
 
     async def read(self) -> bytes:
-        """Return the next line: first those that were left, then what the connection brings."""
-        for waiting in (self._kept, self._arrived):
-            if waiting:
-                return waiting.popleft()
+        """Return the next line: first those that were kept, then what the connection brings."""
+        if self._kept:
+            return self._kept.popleft()
         reading, self._reading = self._read_ahead(), None
         return await reading
 
@@ -200,24 +211,48 @@ class EarlyCalls:
         """Write a line."""
         await self._lines.write(line)
 
-    def close(self) -> None:
-        """Stop reading."""
-        if self._reading is not None:
-            self._reading.cancel()
+    async def close(self) -> None:
+        """Stop reading, and give up the calls that are not answered."""
+        self.stop_reading()
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     def _read_ahead(self) -> asyncio.Task[bytes]:
         self._reading = self._reading or asyncio.create_task(self._lines.read())
         return self._reading
 
-    async def _next(self) -> bytes | None:
-        if self._arrived:
-            return self._arrived.popleft()
-        reading = self._read_ahead()
-        await asyncio.wait([reading], timeout=_QUIET_SECONDS)
-        if not reading.done():
-            return None
-        self._reading = None
-        return reading.result()
+    def _take(self, line: bytes) -> bool:
+        """Begin what a line asks for. Return False, and do nothing, if it is for the SDK."""
+        frame = jsonrpc.read(line) if len(line) <= _LONGEST else None
+        if frame is None or frame.flaw:
+            return False
+        if self._is_plain_call(frame):
+            task = asyncio.create_task(self._answer(frame))
+            self._running[task] = frame.identity
+            task.add_done_callback(self._running.pop)
+            return True
+        is_own = isinstance(frame.identity, str) and frame.identity.startswith(jsonrpc.OWN_ID)
+        if not (is_own or frame.identity is None):
+            return False
+        if frame.method == "notifications/cancelled":
+            self._cancel(frame.parameters)
+        elif frame.method == "tools/list":
+            # A client that lists the tools will use them.
+            with self._calls.around():
+                pass
+        elif is_own or frame.method == _INITIALIZED:
+            # What opens a session. Nobody waits for the answers to the front's own requests.
+            self._kept.append(line)
+            if frame.method == "initialize" and isinstance(frame.parameters, dict):
+                self._is_greeted = frame.parameters.get("protocolVersion") in VERSIONS
+        return True
+
+    def _cancel(self, parameters: object) -> None:
+        wanted = parameters.get("requestId") if isinstance(parameters, dict) else None
+        for task, identity in self._running.items():
+            if identity == wanted:
+                task.cancel()
 
     def _is_plain_call(self, frame: Frame) -> bool:
         params = frame.parameters
@@ -235,38 +270,15 @@ class EarlyCalls:
             and jsonrpc.is_unicode(json.dumps(params, ensure_ascii=False))
         )
 
-    def _can_wait(self, frame: Frame) -> bool:
-        """Return whether the effect of a line is not waited for: the front's own requests, and notifications."""
-        if frame.flaw or not isinstance(frame.identity, str):
-            return frame.flaw is None and frame.identity is None
-        if not frame.identity.startswith(jsonrpc.OWN_ID):
-            return False
-        if frame.method == "initialize" and isinstance(frame.parameters, dict):
-            self._is_greeted = frame.parameters.get("protocolVersion") in VERSIONS
-        elif frame.method == "tools/list":
-            # A client that lists the tools will use them.
-            with self._calls.around():
-                pass
-        return True
-
-    async def _answer(self, frame: Frame) -> bool:
-        """Answer a plain call. Return whether the client is still there; if not, the call is cancelled."""
+    async def _answer(self, frame: Frame) -> None:
         assert isinstance(frame.parameters, dict)
         arguments: dict[str, Any] = frame.parameters.get("arguments", {})
         tool_use = frame.parameters.get("_meta", {}).get(TOOL_USE)
-        call = asyncio.create_task(
-            self._calls.call(frame.identity, frame.parameters["name"], arguments, tool_use=tool_use)
-        )
-        try:
-            if not await self.keep_until(call):
-                return False
-            message = {"jsonrpc": "2.0", "id": frame.identity, "result": as_json(call.result())}
-        finally:
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
+        result = await self._calls.call(frame.identity, frame.parameters["name"], arguments, tool_use=tool_use)
+        message = {"jsonrpc": "2.0", "id": frame.identity, "result": as_json(result)}
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-        await self._lines.write(text.encode() + b"\n")
-        return True
+        with suppress(ConnectionError):  # A client that has left is noticed where it is read
+            await self._lines.write(text.encode() + b"\n")
 
 
 def as_json(result: Result) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub import connections
-from learning_memory_server.hub.connections import EarlyCalls, import_protocol
+from learning_memory_server.hub.connections import PlainCalls, import_protocol
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.moment import utc_now
@@ -80,7 +80,7 @@ class Hub:
         self._door = door
         self._program = programs.this_program()
         self._started = time.time()
-        self._sessions: set[Session] = set()
+        self._readers: set[PlainCalls | Session] = set()
         self._users: dict[asyncio.StreamWriter, str] = {}
         self._successors: list[asyncio.StreamWriter] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -222,13 +222,17 @@ class Hub:
             has_hooks=hello.get("hooks", False),
             note=self._users[writer],
         )
-        early = EarlyCalls(lines, calls)
+        plain = PlainCalls(lines, calls)
         try:
             with self._services.live.connected(caller.session, hello.get("process")):
-                if (self._protocol and self._protocol.done()) or await early.serve():
-                    await self._serve_session(calls, early)
+                with self._reading(plain):
+                    is_for_sdk = not self._ending.is_set() and await plain.serve()
+                if is_for_sdk:
+                    await self._serve_session(calls, plain)
+                if self._ending.is_set():
+                    await plain.finish()
         finally:
-            early.close()
+            await plain.close()
 
     async def _answer_hook(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         """Answer a client's hook that is a command. A hub that is not the right one says nothing."""
@@ -252,18 +256,23 @@ class Hub:
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()
 
-    async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:
+    async def _serve_session(self, calls: Calls, lines: PlainCalls) -> None:
         """Leave a connection to the SDK, once it is imported."""
         self._protocol = self._protocol or in_daemon_thread(import_protocol)
         imported = asyncio.wrap_future(self._protocol)
         if not await lines.keep_until(imported) or self._ending.is_set():
             return
         session = imported.result()(calls, lines)
-        self._sessions.add(session)
-        try:
+        with self._reading(session):
             await session.run()
+
+    @contextmanager
+    def _reading(self, reader: PlainCalls | Session) -> Iterator[None]:
+        self._readers.add(reader)
+        try:
+            yield
         finally:
-            self._sessions.discard(session)
+            self._readers.discard(reader)
 
     def _notices(self, hello: dict[str, Any]) -> list[str]:
         journal = self._services.journal
@@ -360,8 +369,8 @@ class Hub:
 
     async def _drain(self) -> None:
         """Let running calls finish and deliver their answers. Unread calls go to the next hub."""
-        for session in self._sessions:
-            session.stop_reading()
+        for reader in self._readers:
+            reader.stop_reading()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeouts.CALLS_END):
                 await self._no_calls.wait()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.hub.connections import VERSIONS, EarlyCalls
+from learning_memory_server.hub.connections import VERSIONS, PlainCalls
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
@@ -75,10 +75,12 @@ class Server:
         return asyncio.create_task(self.session(client, **others).run())
 
     async def hub(self, client: Wire) -> None:
-        """Serve a connection as a hub does while it imports the SDK, and after that."""
-        early = EarlyCalls(client, self.calls())
-        if await early.serve():
-            await Session(build_server(self.calls()), early, grace=10.0).run()
+        """Serve a connection as a hub does: plain calls, and the SDK's session once another line comes."""
+        calls = self.calls()
+        plain = PlainCalls(client, calls)
+        if await plain.serve():
+            await Session(build_server(calls), plain, grace=10.0).run()
+        await plain.finish()
 
     async def end(self, client: Wire, serving: asyncio.Task[None]) -> None:
         """Let what is held go on, and the client leave."""
