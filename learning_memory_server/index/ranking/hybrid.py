@@ -25,7 +25,7 @@ from learning_memory_server.index.ranking.fusion import (
     semantic_weight,
 )
 from learning_memory_server.index.ranking.terms import encode_query, terms
-from learning_memory_server.index.ranking.threshold import counted_as_usual, least_strength, unit_of
+from learning_memory_server.index.ranking.threshold import OFF_TOPIC, counted_as_usual, least_strength, unit_of
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.system import timeouts
 
@@ -70,7 +70,6 @@ class SearchTimer:
 _SAMPLE: Final = 200  # Points whose mean is taken: the first by id, and ids are hashes. Reading them takes 10 ms.
 _GROWN: Final = 1.25  # How much larger a collection is when its mean is taken again
 _FEW: Final = 50
-_OFF_TOPIC: Final = 0.03  # The mean closeness of an off-topic question to any text
 
 
 class Means:
@@ -80,7 +79,7 @@ class Means:
         self.sizes: Counter[str] = Counter()
         self._known: dict[str, tuple[int, Vectors]] = {}
 
-    def usual_closeness(self, collection: str, vector: Vectors, scale: Scale, missing: float = _OFF_TOPIC) -> float:
+    def usual_closeness(self, collection: str, vector: Vectors, scale: Scale, missing: float = OFF_TOPIC) -> float:
         """Return a text's mean closeness to a collection; `missing` stands for points that a small one lacks."""
         if collection not in self._known:
             return missing

@@ -17,7 +17,7 @@ from learning_memory_server.index.queries import (
     passing,
 )
 from learning_memory_server.index.ranking.fusion import Basis, Explanation
-from learning_memory_server.index.ranking.threshold import counted_as_usual, least_strength
+from learning_memory_server.index.ranking.threshold import OFF_TOPIC, counted_as_usual, least_strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.entry_views import left_out_note
 from tests.capture.memories.shelf import open_shelf
@@ -58,10 +58,11 @@ def test_a_question_in_another_language_than_all_texts_needs_less_but_never_noth
     assert least_strength(points, 5, 0.15, 0.0) == least_strength(points, 5, 0.3, 1.0)
 
 
-def test_where_all_texts_are_about_one_thing_that_says_nothing_against_them() -> None:
-    assert counted_as_usual(0.1, 1.0) == 0.1
-    assert counted_as_usual(0.6, 1.0) == 0.25
-    assert counted_as_usual(0.6, 0.5) == 0.6, "a language that the model does not read"
+def test_what_is_near_all_texts_is_on_topic_unless_it_is_only_in_their_language() -> None:
+    assert counted_as_usual(OFF_TOPIC, 1.0) == OFF_TOPIC
+    assert counted_as_usual(0.61, 1.0) == pytest.approx(0.32)
+    assert counted_as_usual(0.61, 0.5) == pytest.approx(0.465)
+    assert counted_as_usual(0.61, 0.0) == 0.61, "a language that the model does not read"
 
 
 def test_strength_is_that_before_re_ranking_and_a_named_score_that_after_it() -> None:
