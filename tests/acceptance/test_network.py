@@ -20,7 +20,6 @@ from tests.support import MINUTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")]
 
-"""Seconds before a test gives up; a command takes three with strace."""
 USER_DATABASE: Final = Path("/var/run/nscd/socket")
 """What the C library asks for the home folder of a user, and then reads /etc/passwd."""
 NOTHING: Final = Traced(frozenset(), frozenset(), frozenset())

@@ -21,6 +21,7 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.children import detached, module_command
 from learning_memory_server.system.ending import raised_name
+from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import AxisFit
@@ -129,11 +130,12 @@ def main(arguments: Sequence[str]) -> None:
     if hasattr(os, "nice"):
         os.nice(_POLITE)
     # Two seconds of imports, while the parent prepares the request.
-    import sklearn.cluster
-    import sklearn.decomposition  # noqa: F401
+    with without_collections():
+        import sklearn.cluster
+        import sklearn.decomposition  # noqa: F401
 
-    import learning_memory_server.learning.clustering.clusterer
-    import learning_memory_server.learning.clusters.fitting  # noqa: F401
+        import learning_memory_server.learning.clustering.clusterer
+        import learning_memory_server.learning.clusters.fitting  # noqa: F401
 
     with suppress(EOFError):
         while True:
