@@ -1,7 +1,7 @@
 """Every threshold of closeness (`embedding.scale`), so that they hold for any model.
 
-The strength of a result is (closeness - the usual one, half-way to .03 if the query is read) / .06, and 10 * bm25 /
-(bm25 + 15). The best result of a search must have
+The strength of a result is (closeness - the usual one) / .06, and 10 * bm25 / (bm25 + 15). If the query is read, 0.3 of
+what its usual closeness exceeds .03 by does not count, nor what is above .25. The best result of a search must have
 
     max(0.3 + 0.8 * ln(points * min(terms, 5)), 1.5) * (1 - 0.44 * (1 - read) * (1 - usual / .15))
 
@@ -20,7 +20,9 @@ _BASE, _PER_LN, _LEAST = 0.3, 0.8, 1.5
 _MANY: Final = 5  # The terms from which more make no difference
 _FOREIGN: Final = 0.44
 _SAME_LANGUAGE: Final = 0.15
+_MOST_USUAL: Final = 0.25  # The most that counts as usual, for stores in which all texts are about one thing
 OFF_TOPIC: Final = 0.03  # The mean closeness of an off-topic question to any text
+_ON_TOPIC: Final = 0.3  # The share of the rest that does not count. With 0.5, a model of word vectors is less silent.
 OTHERS: Final = 1 / 3  # What the others need of that strength, once the best result has it
 
 COVERED: Final = 0.6  # The share of a question's terms in a strong best result: two of three suffice
@@ -66,10 +68,10 @@ def least_strength(points: int, count: int, usual: float, read: float) -> float:
 def counted_as_usual(usual: float, read: float) -> float:
     """Return what a query's mean closeness to the collection counts as in the strength of a result.
 
-    It also shows that a query is on topic, so it counts half-way to that of an off-topic one. If the model does not
-    read the query, it only shows the language.
+    It also shows that a query is on topic, so a share of what an off-topic one would not have does not count. If the
+    model does not read the query, it only shows the language.
     """
-    return usual - read * (usual - OFF_TOPIC) / 2
+    return min(usual - _ON_TOPIC * read * (usual - OFF_TOPIC), _MOST_USUAL + 1.0 - read)
 
 
 def least_of_advice(entries: int) -> float:

@@ -60,9 +60,10 @@ def test_a_question_in_another_language_than_all_texts_needs_less_but_never_noth
 
 def test_what_is_near_all_texts_is_on_topic_unless_it_is_only_in_their_language() -> None:
     assert counted_as_usual(OFF_TOPIC, 1.0) == OFF_TOPIC
-    assert counted_as_usual(0.61, 1.0) == pytest.approx(0.32)
-    assert counted_as_usual(0.61, 0.5) == pytest.approx(0.465)
-    assert counted_as_usual(0.61, 0.0) == 0.61, "a language that the model does not read"
+    assert counted_as_usual(0.23, 1.0) == pytest.approx(0.17)
+    assert counted_as_usual(0.23, 0.5) == pytest.approx(0.2)
+    assert counted_as_usual(0.6, 1.0) == 0.25, "all texts are about one thing"
+    assert counted_as_usual(0.6, 0.0) == 0.6, "a language that the model does not read"
 
 
 def test_strength_is_that_before_re_ranking_and_a_named_score_that_after_it() -> None:
