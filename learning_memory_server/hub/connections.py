@@ -186,7 +186,8 @@ class PlainCalls:
 
     async def finish(self) -> None:
         """Wait until the calls that were read are answered."""
-        await asyncio.gather(*self._running)
+        # Also beside one that the client has cancelled.
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     async def keep_until(self, work: asyncio.Future[Any]) -> bool:
         """Keep lines and answer pings until some work is done, or the client has left: then return False."""
@@ -278,7 +279,8 @@ class PlainCalls:
         message = {"jsonrpc": "2.0", "id": frame.identity, "result": as_json(result)}
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
         with suppress(ConnectionError):  # A client that has left is noticed where it is read
-            await self._lines.write(text.encode() + b"\n")
+            # Half a surrogate pair in a file's name, say, is no reason to leave a call without its answer.
+            await self._lines.write(text.encode("utf-8", "replace") + b"\n")
 
 
 def as_json(result: Result) -> dict[str, Any]:

@@ -137,6 +137,34 @@ async def test_a_call_that_the_client_cancels_ends_and_has_no_answer(services: S
     assert wire.written == []
 
 
+async def test_a_cancelled_call_takes_no_other_with_it_when_the_session_is_to_end(services: Services) -> None:
+    released = asyncio.Event()
+
+    class Late(Calls):
+        async def call(self, *_arguments: Any, **_others: Any) -> Result:
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                await asyncio.sleep(0)
+                raise
+            return Result("done \ud83d")
+
+    wire = Wire(*opening(VERSIONS[-1]), *(line("tools/call", n, name="get_active_ghap") for n in (1, 2)))
+    plain = PlainCalls(wire, Late(services.injectable(), ALICE))
+    serving = asyncio.create_task(plain.serve())
+    wire.send(line("notifications/cancelled", requestId=1))
+    while not wire.incoming.empty():
+        await asyncio.sleep(0)
+    plain.stop_reading()
+    assert await serving is False
+    finishing = asyncio.create_task(plain.finish())
+    await asyncio.sleep(0)
+    released.set()
+    await finishing
+    assert wire.answers() == [2]
+    assert wire.answer(2)["result"]["content"][0]["text"] == "done ?"
+
+
 async def test_what_nobody_waits_for_is_not_kept_for_ever(calls: Calls) -> None:
     begins, ping = opening(VERSIONS[-1]), line("ping", 9)
     own = line("tools/list", f"{OWN_ID}tools/list")
