@@ -220,8 +220,17 @@ class PlainCalls:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def _read_ahead(self) -> asyncio.Task[bytes]:
-        self._reading = self._reading or asyncio.create_task(self._lines.read())
+        self._reading = self._reading or asyncio.create_task(self._next())
         return self._reading
+
+    async def _next(self) -> bytes:
+        """Return the next line of the connection, which may cancel a plain call whoever else reads it."""
+        line = await self._lines.read()
+        if self._running and len(line) <= _LONGEST:
+            frame = jsonrpc.read(line)
+            if frame.method == "notifications/cancelled" and isinstance(frame.parameters, dict):
+                self._cancel(frame.parameters.get("requestId"))
+        return line
 
     def _take(self, line: bytes) -> bool:
         """Begin what a line asks for. Return False, and do nothing, if it is for the SDK."""
@@ -236,9 +245,7 @@ class PlainCalls:
         is_own = isinstance(frame.identity, str) and frame.identity.startswith(jsonrpc.OWN_ID)
         if not (is_own or frame.identity is None):
             return False
-        if frame.method == "notifications/cancelled":
-            self._cancel(frame.parameters)
-        elif frame.method == "tools/list":
+        if frame.method == "tools/list":
             # A client that lists the tools will use them.
             with self._calls.around():
                 pass
@@ -249,8 +256,7 @@ class PlainCalls:
                 self._is_greeted = frame.parameters.get("protocolVersion") in VERSIONS
         return True
 
-    def _cancel(self, parameters: object) -> None:
-        wanted = parameters.get("requestId") if isinstance(parameters, dict) else None
+    def _cancel(self, wanted: object) -> None:
         for task, identity in self._running.items():
             if identity == wanted:
                 task.cancel()

@@ -225,7 +225,7 @@ class Hub:
         plain = PlainCalls(lines, calls)
         try:
             with self._services.live.connected(caller.session, hello.get("process")):
-                with self._reading(plain):
+                with self._while_reading(plain):
                     is_for_sdk = not self._ending.is_set() and await plain.serve()
                 if is_for_sdk:
                     await self._serve_session(calls, plain)
@@ -262,12 +262,17 @@ class Hub:
         imported = asyncio.wrap_future(self._protocol)
         if not await lines.keep_until(imported) or self._ending.is_set():
             return
+        if error := imported.exception():
+            # An upgrade may have replaced files under this process. The next hub imports all of them.
+            log.error("protocol.not_imported", exc_info=error)
+            self._ending.set()
+            return
         session = imported.result()(calls, lines)
-        with self._reading(session):
+        with self._while_reading(session):
             await session.run()
 
     @contextmanager
-    def _reading(self, reader: PlainCalls | Session) -> Iterator[None]:
+    def _while_reading(self, reader: PlainCalls | Session) -> Iterator[None]:
         self._readers.add(reader)
         try:
             yield

@@ -108,33 +108,48 @@ class Waiting(Calls):
             self.cancelled.put_nowait(identity)
 
 
-async def test_calls_run_beside_each_other_and_a_client_that_leaves_ends_them(services: Services) -> None:
+@pytest.fixture
+async def waiting(services: Services) -> AsyncIterator[tuple[Waiting, Wire, PlainCalls, asyncio.Task[bool]]]:
+    """Two plain calls that have begun."""
     call = Waiting(services)
     wire = Wire(*opening(VERSIONS[-1]), *(line("tools/call", n, name="get_active_ghap") for n in (1, 2)))
     plain = PlainCalls(wire, call)
     serving = asyncio.create_task(plain.serve())
     assert [await call.started.get() for _ in range(2)] == [1, 2]
+    yield call, wire, plain, serving
+    await plain.close()
+    assert wire.written == []
+
+
+async def test_calls_run_beside_each_other_and_a_client_that_leaves_ends_them(waiting: Any) -> None:
+    call, wire, plain, serving = waiting
     wire.leave()
     assert await serving is False
     await plain.close()
     assert {await call.cancelled.get() for _ in range(2)} == {1, 2}
-    assert wire.written == []
 
 
-async def test_a_call_that_the_client_cancels_ends_and_has_no_answer(services: Services) -> None:
-    call = Waiting(services)
-    wire = Wire(*opening(VERSIONS[-1]), *(line("tools/call", n, name="get_active_ghap") for n in (1, 2)))
-    plain = PlainCalls(wire, call)
-    serving = asyncio.create_task(plain.serve())
-    assert [await call.started.get() for _ in range(2)] == [1, 2]
+async def test_a_call_that_the_client_cancels_ends_and_has_no_answer(waiting: Any) -> None:
+    call, wire, _, serving = waiting
     wire.send(line("notifications/cancelled"), line("notifications/cancelled", requestId=1))
     assert await call.cancelled.get() == 1
     assert call.cancelled.empty()
-    wire.send(line("tools/list", 3))
+    assert not serving.done()
+
+
+async def test_a_call_is_cancelled_also_after_its_connection_was_left_to_the_sdk(waiting: Any) -> None:
+    call, wire, plain, serving = waiting
+    importing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    wire.send(line("tools/list", 3), line("notifications/cancelled", requestId=1))
     assert await serving is True
-    await plain.close()
+    keeping = asyncio.create_task(plain.keep_until(importing))
+    assert await call.cancelled.get() == 1
+    importing.set_result(None)
+    assert await keeping is True
+    wire.send(line("notifications/cancelled", requestId=2))
+    for _ in range(5):
+        await plain.read()
     assert await call.cancelled.get() == 2
-    assert wire.written == []
 
 
 async def test_a_cancelled_call_takes_no_other_with_it_when_the_session_is_to_end(services: Services) -> None:
