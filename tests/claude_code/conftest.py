@@ -1,5 +1,6 @@
 """Claude Code with a scripted model: a home of its own, loopback only, no account."""
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ import pytest
 
 from tests.acceptance.hubs import Memory, memory_in, unhurried
 from tests.acceptance.wire import COMMAND
-from tests.claude_code.model import Said, ScriptedModel
+from tests.claude_code.model import Block, Said, ScriptedModel
 from tests.docs.test_documents import ROOT
 from tests.sharing.repositories import git
 from tests.support import MINUTES
@@ -138,6 +139,30 @@ class ClaudeCode:
         )
         assert done.returncode == 0 or not check, done.stdout + done.stderr
         return done.stdout
+
+    def learn(self, *calls: Block, **variables: str) -> None:
+        """Call tools as another client of the project does, in turn: that takes a tenth of a session's time."""
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "another", "version": "1"}}
+        frames: list[dict[str, Any]] = [
+            {"id": 0, "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+        ]
+        for number, call in enumerate(calls, 1):
+            tool = {"name": call["name"].rpartition("__")[2], "arguments": call["input"]}
+            frames.append({"id": number, "method": "tools/call", "params": tool})
+        done = subprocess.run(
+            [COMMAND],
+            input="".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames),
+            env={**self.environment(), **variables},
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=MINUTES,
+        )
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert len(answers) == 1 + len(calls), done.stdout
+        assert not any(answer["result"].get("isError") for answer in answers), done.stdout
 
     def session(
         self,

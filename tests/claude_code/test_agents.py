@@ -124,7 +124,7 @@ def test_the_entry_of_a_session_that_has_ended_is_an_orphan(claude: ClaudeCode) 
 
 def test_a_subagent_is_told_what_bears_on_its_task(claude: ClaudeCode) -> None:
     taught = use(f"{TOOLS}resolve_ghap", **CONFIRMED)
-    claude.session("begin", [load(), start(ENTRY["goal"]), taught, say("Closed.")], **MODEL)
+    claude.learn(start(ENTRY["goal"]), taught, **MODEL)
 
     session = claude.session(
         "divide the work",

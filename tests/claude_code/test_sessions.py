@@ -97,9 +97,8 @@ def test_a_script_gets_the_answer_it_asked_for_although_an_entry_is_open(claude:
 
 
 def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> None:
-    claude.session("begin", [load(), start(), resolve(), say("Closed.")], **MODEL)
+    claude.learn(start(), resolve(), **MODEL)
 
-    # The model has been loaded by now, and the first session's hub still runs.
     related = claude.session(f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [say("I see.")], **MODEL)
     unrelated = claude.session(
         "Draw the module dependencies as a Mermaid diagram in the docs", [say("I see.")], **MODEL

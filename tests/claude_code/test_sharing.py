@@ -43,7 +43,7 @@ def publish(claude: ClaudeCode, message: str) -> None:
 
 def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCode, ClaudeCode]) -> None:
     ann, ben = both
-    ann.session("look at the stale price cache", [load(), start(), resolve(), say("Closed.")], **MODEL)
+    ann.learn(start(), resolve(), **MODEL)
     (found,) = json.loads(command(ann, "list", "--json"))["results"]
     assert "Written: 1 file" in command(ann, "share", found["id"], "--yes")
     publish(ann, "Share a lesson")
@@ -77,12 +77,12 @@ def cites(name: str, how: str) -> Block:
 
 def test_a_promoted_rule_is_loaded_contradicted_and_removed(both: tuple[ClaudeCode, ClaudeCode]) -> None:
     ann, _ = both
-    ann.session("look at the price cache", [load(), start(), resolve(), say("Closed.")], **MODEL)
+    ann.learn(start(), resolve(), **MODEL)
     (found,) = json.loads(command(ann, "list", "--json"))["results"]
     name = found["id"]
-    ann.session("again", [load(), start(), cites(name, "helped"), start(), cites(name, "helped"), say("Yes.")], **MODEL)
+    ann.learn(start(), cites(name, "helped"), start(), cites(name, "helped"), **MODEL)
     assert command(ann, "promote") == ""
-    ann.session("and again", [load(), start(), cites(name, "helped"), say("Yes.")], **MODEL)
+    ann.learn(start(), cites(name, "helped"), **MODEL)
 
     change = command(ann, "promote")
     assert git(ann.project, "status", "--porcelain") == ""
@@ -99,7 +99,7 @@ def test_a_promoted_rule_is_loaded_contradicted_and_removed(both: tuple[ClaudeCo
     assert everything.count(LESSON) == 1
     assert "related" not in json.loads(loaded.results()[-1])
 
-    ann.session("it is wrong", [load(), start(), cites(name, "misled"), say("No.")], **MODEL)
+    ann.learn(start(), cites(name, "misled"), **MODEL)
     subprocess.run(["git", "apply", "-"], cwd=ann.project, input=command(ann, "promote"), text=True, check=True)
     assert not rules.exists()
     git(ann.project, "add", "--all")

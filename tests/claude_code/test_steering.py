@@ -36,7 +36,7 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
     settings.write_text(
         f'storage_path = "{claude.memory.storage}"\nembedding_backend = "hashing"\nhub_idle_minutes = 1\n'
     )
-    claude.session("begin", [load(), start(), resolve(), say("Closed.")], LEARNING_MEMORY_PROJECT="shop")
+    claude.learn(start(), resolve(), LEARNING_MEMORY_PROJECT="shop")
     claude.memory.kill_hub()
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.setblocking(False)

@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.claude_code.conftest import MODEL, ClaudeCode
-from tests.claude_code.model import delegate, run, say, use
+from tests.claude_code.model import Block, delegate, run, say, use
 from tests.claude_code.test_agents import load
 from tests.claude_code.test_sessions import TOOLS
 
@@ -30,23 +30,23 @@ class Trap:
         script.chmod(0o755)
 
     def set_up(self, claude: ClaudeCode) -> None:
-        """Put the tool into the project, and let a session learn."""
+        """Put the tool into the project, and keep what was learned about it, and about something else."""
         self.write(claude)
+        cause = {"category": "missing-knowledge", "description": "The tool has a rule of its own"}
+        end = {"status": "falsified", "result": "It was something else", "surprise": "The guess was wrong"}
         for goal, hypothesis, takeaway in ((self.goal, self.hypothesis, self.takeaway), OTHER):
-            begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
-            end = {"status": "falsified", "result": "It was something else", "surprise": "The guess was wrong"}
-            cause = {"category": "missing-knowledge", "description": "The tool has a rule of its own"}
-            lesson = {"what_worked": "what the takeaway says", "takeaway": takeaway}
-            claude.session(
-                "begin",
-                [
-                    load(),
-                    use(f"{TOOLS}start_ghap", domain="debugging", strategy="read-the-error", **begun),
-                    use(f"{TOOLS}resolve_ghap", **end, root_cause=cause, lesson=lesson),
-                    say("Closed."),
-                ],
-                **MODEL,
-            )
+            claude.learn(*entry(goal, hypothesis, takeaway, root_cause=cause, **end), **MODEL)
+
+
+def entry(goal: str, hypothesis: str, takeaway: str, *between: Block, **end: Any) -> list[Block]:
+    """Return the calls that begin an entry and end it."""
+    begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
+    lesson = {"what_worked": "what the takeaway says", "takeaway": takeaway}
+    return [
+        use(f"{TOOLS}start_ghap", domain="debugging", strategy="read-the-error", **begun),
+        *between,
+        use(f"{TOOLS}resolve_ghap", lesson=lesson, **end),
+    ]
 
 
 OTHER: Final = (
@@ -128,20 +128,12 @@ ABOUT_PRESS: Final = (
 def test_the_last_of_two_lessons_about_an_error_is_told_at_its_first_failure(claude: ClaudeCode) -> None:
     """Of three about the tool, two quote the error; the main agent and a subagent are told."""
     PRESS.write(claude)
-    for goal, hypothesis, takeaway in ABOUT_PRESS:
-        begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
-        end = {"status": "confirmed", "result": "It was that", "lesson": {"what_worked": "this", "takeaway": takeaway}}
-        claude.session(
-            "begin",
-            [
-                load(),
-                use(f"{TOOLS}start_ghap", domain="debugging", strategy="read-the-error", **begun),
-                *([run("./press feed may.csv")] if "Load" in goal else []),
-                use(f"{TOOLS}resolve_ghap", **end),
-                say("Closed."),
-            ],
-            **MODEL,
-        )
+    feed = run("./press feed may.csv")
+    end = {"status": "confirmed", "result": "It was that"}
+    quoting, others = ABOUT_PRESS[:2], ABOUT_PRESS[2:]
+    failed = [call for about in quoting for call in entry(*about, feed, **end)]
+    claude.session("begin", [load(), *failed, say("Closed.")], **MODEL)
+    claude.learn(*(call for about in others for call in entry(*about, **end)), **MODEL)
 
     session = claude.session(
         "divide the work",
