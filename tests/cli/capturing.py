@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -59,6 +60,20 @@ _AT_ONE_WIDTH: Final = (
     "hub logs",
 )
 """What only the usual width shows after these: sentences, which wrap as others do, and lists like those above."""
+_IN_ONE_PROCESS: Final = """
+import shlex
+import sys
+from contextlib import suppress
+
+from learning_memory_server.cli.app import main
+
+for command in sys.argv[1:]:
+    print(f"$ learning-memory-server {command}")
+    sys.argv = ["learning-memory-server", *shlex.split(command)]
+    with suppress(SystemExit):
+        main()
+    print(flush=True)
+"""
 _CHANGING: Final = (
     # As many characters as before, so that lines end where they ended.
     (re.compile(r"/tmp/lms-[\w]{8}"), "/tmp/lms-xxxxxxxx"),  # noqa: S108 - only a text
@@ -83,7 +98,9 @@ def capture(width: int) -> str:
         commands = (*_COMMANDS, *(_AT_ONE_WIDTH if width == _USUAL else ()))
         script = home / "script"
         script.write_text(
-            "".join(f"{_shown(command.replace('{path}', str(path)))}\n" for command in commands)
+            "".join(
+                f"{line}\n" for line in _lines([command.replace("{path}", str(path)) for command in commands], width)
+            )
             + f"{TMUX} -S {home}/tmux wait-for -S done\nread _\n"
         )
         shown = _in_tmux(home, width, environment)
@@ -126,12 +143,17 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _shown(command: str) -> str:
-    # What a hub says of itself is of its process and its time.
-    unseen = 'learning-memory-server hub stop >/dev/null; rm -f "$HOME/data/hub.log"; ' if command == "hub stop" else ""
-    return unseen + (
-        f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}; learning-memory-server {command}; echo"
-    )
+def _lines(commands: Sequence[str], width: int) -> Iterator[str]:
+    """Return the lines of a shell that runs the commands: in one process, except at the usual width."""
+    if width != _USUAL:
+        yield shlex.join([sys.executable, "-c", _IN_ONE_PROCESS, *commands])
+        return
+    for command in commands:
+        if command == "hub stop":
+            # What a hub says of itself is of its process and its time.
+            yield 'learning-memory-server hub stop >/dev/null; rm -f "$HOME/data/hub.log"'
+        yield f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}"
+        yield f"learning-memory-server {command}; echo"
 
 
 def _entries() -> list[bytes]:

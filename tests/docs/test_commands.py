@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 
 from learning_memory_server.cli.app import app
 from learning_memory_server.system.paths import APPLICATION
-from tests.command_line import environment, old_entry, storage, write_lines
+from tests.command_line import Run, environment, old_entry, printed, run, storage, write_lines
 from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
 
-__all__ = ["environment", "storage", "write_lines"]
+__all__ = ["environment", "run", "storage", "write_lines"]
 
 BLOCK: Final = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^>]+) -->\n)?```(?P<language>\w*)\n(?P<lines>.*?)^```", re.MULTILINE | re.DOTALL
@@ -52,7 +52,7 @@ def runnable(document: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [path for path in DOCUMENTS if runnable(path)], ids=name_of)
 def test_the_commands_of_a_document_run_one_after_the_other(
-    document: Path, tmp_path: Path, environment: dict[str, str], write_lines: Callable[..., str]
+    document: Path, tmp_path: Path, environment: dict[str, str], write_lines: Callable[..., str], run: Run
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -61,7 +61,7 @@ def test_the_commands_of_a_document_run_one_after_the_other(
         old_entry(number, root_cause={"category": "oversight", "description": f"It was {causes[number % 3]}"})
         for number in range(24)
     ]
-    Path(write_lines(*entries)).rename(work / "old.jsonl")
+    printed(run("import", write_lines(*entries)))
     # What a document runs in a checkout finds the project's own journal.
     (work / "journal").symlink_to(ROOT / "journal")
     variables = {
@@ -70,14 +70,10 @@ def test_the_commands_of_a_document_run_one_after_the_other(
         "TMPDIR": str(tmp_path),
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
     }
-    run(f"{APPLICATION} import old.jsonl", work, variables)
-    try:
-        run(runnable(document), work, variables)
-    finally:
-        run(f"{APPLICATION} hub stop", work, variables)
+    run_script(runnable(document), work, variables)
 
 
-def run(script: str, work: Path, variables: Mapping[str, str]) -> None:
+def run_script(script: str, work: Path, variables: Mapping[str, str]) -> None:
     """Run a script that must not fail, on a terminal whose user answers yes to every question."""
     user, terminal = pty.openpty()
     os.write(user, b"y\n" * 20)
