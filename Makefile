@@ -10,7 +10,7 @@ TORCH := $(VENV)/.torch
 .PHONY: demo test test-torch quick bench coverage check lines docs site dist clean size
 
 # Python compiles 50,000 lines for each run and each process that tests start, unless it may keep the result.
-test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
+demo check test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
 
 demo: $(INSTALLED)
 	$(BIN)/learning-memory-server demo
@@ -72,14 +72,14 @@ size: $(READY)
 clean:
 	rm -rf build dist .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# What users install; the demo needs no more.
+# What users install; the demo needs no more. Compiled when it is first used: most of what these packages have never is.
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
 $(READY): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 # torch goes first and by itself: a later package would take the newest, in whatever build that comes. Where pip is

@@ -13,6 +13,9 @@ from tests.support import MINUTES
 
 pytestmark = pytest.mark.slow
 
+PLAYED = tuple(FAMILIES)[1::2]
+"""Half of the families: the arms differ in what they are told, and not by family."""
+
 
 @pytest.mark.parametrize("variant", ["a", "b"])
 @pytest.mark.parametrize("kind", FAMILIES)
@@ -21,20 +24,20 @@ def test_a_task_is_not_solved_untouched_or_naively_and_is_by_its_rule(kind: str,
 
 
 def test_a_scripted_agent_is_told_the_rule_where_a_memory_or_a_file_has_it() -> None:
-    runs = play_all(ARMS, list(FAMILIES), 1, Agent(), lambda _: None)
+    runs = play_all(ARMS, PLAYED, 1, Agent(), lambda _: None)
 
     report = json.loads(json.dumps(report_of(runs, Agent())))
     assert report["agent"] == "scripted, which is no language model"
     solved = {arm: found["solved"] for arm, found in report["arms"].items()}
     # Hooks alone tell a remedy after one session only where the error names the variable.
-    assert solved == {"nothing": 0, "hooks": 1, "installed": 8, "file": 8}
+    assert solved == {"nothing": 0, "hooks": 1, "installed": 4, "file": 4}
     assert {run.said for run in runs if (run.arm, run.family, run.variant) == ("hooks", "environment", "b")} == {
         "a remedy"
     }
     failed = {arm: found["failed"] for arm, found in report["arms"].items()}
     assert failed == {"nothing": 2, "hooks": 2, "installed": 0, "file": 0}
     told = {(run.arm, run.family): run.told for run in runs if run.variant == "b"}
-    for kind in FAMILIES:
+    for kind in PLAYED:
         assert 0 < told["file", kind] <= told["installed", kind]
         assert told["nothing", kind] == 0
     # In variant a nobody knows the rule.
