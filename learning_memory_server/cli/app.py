@@ -1,13 +1,15 @@
 """The command line: its help, and where each command is."""
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
 
 from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_end
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
+from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system.paths import APPLICATION
+from learning_memory_server.version import VERSION
 
 _COMMANDS: Final = """
 # Begin
@@ -79,6 +81,9 @@ class _Declared(PlainCommand):
         self._module = f"{__package__}.{module}"
 
     def load(self) -> Any:
+        with fast_imports():
+            # It would import what draws tracebacks for people, a tenth of a command's start. None is drawn.
+            import_module("structlog")
         declared = import_module(self._module).commands
         return typer.main.get_group(declared).commands[self._called]
 
@@ -142,7 +147,7 @@ def main() -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"{APPLICATION} {metadata.version(APPLICATION)}")
+        typer.echo(f"{APPLICATION} {VERSION}")
         raise typer.Exit
 
 
