@@ -18,16 +18,19 @@ from tests.server.dashboard.making import fill_more, store
 pytestmark = IN_CHROMIUM
 
 
-@pytest.fixture
-def storage(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that nothing changes."""
+    folder = tmp_path_factory.mktemp("counts") / "storage"
+
     async def make() -> None:
-        async with store(tmp_path / "storage") as services:
+        async with store(folder) as services:
             await services.index.open()
             await fill_more(services)
 
     with ThreadPoolExecutor(1) as other:
         other.submit(lambda: asyncio.run(make())).result()
-    return tmp_path / "storage"
+    return folder
 
 
 def run(storage: Path, *arguments: str) -> Any:
@@ -43,16 +46,23 @@ def run(storage: Path, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def status(storage: Path) -> Any:
+    return run(storage, "status")
+
+
+@pytest.fixture(scope="module")
+def page(storage: Path) -> Path:
+    file = storage.with_name("page.html")
+    run(storage, "dashboard", "--output", str(file))
+    return file
+
+
 @pytest.mark.parametrize("project", [None, "acme/blog"])
-def test_counts_agree(look: Look, storage: Path, project: str | None) -> None:
+def test_counts_agree(look: Look, storage: Path, status: Any, page: Path, project: str | None) -> None:
     of = ["--project", project] if project else []
-    status, failures, calibration = (
-        run(storage, "status"),
-        run(storage, "failures", *of),
-        run(storage, "calibration", *of),
-    )
-    run(storage, "dashboard", "--output", str(storage.parent / "page.html"))
-    seen = look(storage.parent / "page.html")
+    failures, calibration = run(storage, "failures", *of), run(storage, "calibration", *of)
+    seen = look(page)
     shown = seen.view(f"overview?project={project}" if project else "overview")
     totals = [int(number) for number in re.findall(r"\d+", shown.locator(".totals").inner_text())]
     overall = calibration["overall"]
