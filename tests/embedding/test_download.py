@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from learning_memory_server.cli.app import app
 from tests.embedding.hub_stub import Hub, hub_with
 from tests.original_model import ORIGINAL
 from tests.support import MINUTES
@@ -21,39 +23,61 @@ from tests.tiny_onnx import change, graph, save_model
 
 pytestmark = pytest.mark.slow
 
-WITHOUT_TORCH = """
+MISSING = ("torch", "sentence_transformers", "transformers", "onnx")
+WITHOUT_TORCH = f"""
 import sys
-for name in ("torch", "sentence_transformers", "transformers", "onnx"):
+for name in {MISSING}:
     sys.modules[name] = None
 """
 COMMAND = "from learning_memory_server.cli.app import main; main()"
 
 
+def variables(tmp_path: Path, **more: str) -> dict[str, str]:
+    return {
+        "COLUMNS": "200",
+        "HF_HOME": str(tmp_path / "cache"),
+        "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "storage"),
+        "LEARNING_MEMORY_CONFIG": os.devnull,
+        **more,
+    }
+
+
 def start(tmp_path: Path, model: str, script: str = WITHOUT_TORCH + COMMAND, **environment: str) -> Any:
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    """Start the command in a process of its own."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     return subprocess.Popen(
         [sys.executable, "-c", script, "download-model", model],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        env={
-            **variables,
-            "COLUMNS": "200",
-            "HF_HOME": str(tmp_path / "cache"),
-            "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "storage"),
-            "LEARNING_MEMORY_CONFIG": os.devnull,
-            **environment,
-        },
+        env={**others, **variables(tmp_path, **environment)},
     )
 
 
-def download(tmp_path: Path, hub: Hub | None, model: str = "acme/small", status: int = 0, **options: str) -> str:
-    """Run the command, which ends with a status, and return what it printed; what it said, if it failed."""
-    process = start(tmp_path, model, **options, **({"HF_ENDPOINT": hub.url} if hub else {}))
+def then_use(tmp_path: Path, hub: Hub, model: str, script: str, **environment: str) -> str:
+    """Run a script that downloads a model and uses it, and return what it printed."""
+    process = start(tmp_path, model, script, HF_ENDPOINT=hub.url, **environment)
     output, errors = process.communicate(timeout=MINUTES)
-    assert process.returncode == status, errors
-    return " ".join(errors.split()) if status else str(output)
+    assert process.returncode == 0, errors
+    return str(output)
+
+
+def download(tmp_path: Path, hub: Hub | None, model: str = "acme/small", status: int = 0, **environment: str) -> str:
+    """Run the command here, which ends with a status, and return what it printed; what it said, if it failed."""
+    endpoint = environment.pop("HF_ENDPOINT", hub.url if hub else "")
+    others = dict.fromkeys((name for name in os.environ if name.startswith("HF_")), None)
+    with pytest.MonkeyPatch.context() as here:
+        for name in MISSING:
+            here.setitem(sys.modules, name, None)
+        # The client reads its variables once, when it is imported: by the package, with this one.
+        here.setenv("HF_HUB_OFFLINE", "1")
+        here.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache/hub"))
+        here.setattr("huggingface_hub.constants.ENDPOINT", endpoint)
+        env = {**others, "HF_HUB_OFFLINE": None, **variables(tmp_path, **environment)}
+        result = CliRunner().invoke(app, ["download-model", model], env=env)
+    assert result.exit_code == status, result.output
+    return " ".join(result.stderr.split()) if status else result.stdout
 
 
 def snapshot(tmp_path: Path, name: str = "acme/small") -> Path:
@@ -97,7 +121,7 @@ print(embedder.identity.model, embedder.identity.definition.split()[0], embedder
 
 
 def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path: Path, hub: Hub) -> None:
-    output = download(tmp_path, hub, script=WITHOUT_TORCH + THEN_USE + EMBED)
+    output = then_use(tmp_path, hub, "acme/small", WITHOUT_TORCH + THEN_USE + EMBED)
 
     assert "of length 8, of texts up to 12 tokens" in output
     assert "LEARNING_MEMORY_EMBEDDING_MODEL=acme/small" in output
@@ -110,7 +134,7 @@ def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path
 def test_another_onnx_file_is_downloaded_by_its_path(tmp_path: Path, hub: Hub) -> None:
     model = "acme/small/onnx/model_quantized.onnx"
 
-    output = download(tmp_path, hub, model, script=WITHOUT_TORCH + THEN_USE + EMBED)
+    output = then_use(tmp_path, hub, model, WITHOUT_TORCH + THEN_USE + EMBED)
 
     assert f"LEARNING_MEMORY_EMBEDDING_MODEL={model}" in output
     assert output.endswith("acme/small onnx/model_quantized.onnx (8,)\n")
@@ -259,7 +283,7 @@ def test_invalid_requests_are_refused_at_once(
 @pytest.mark.torch
 def test_a_model_without_an_onnx_file_is_run_by_the_library(tmp_path: Path) -> None:
     with hub_with("acme/small", ORIGINAL) as hub:
-        output = download(tmp_path, hub, script=THEN_USE + EMBED)
+        output = then_use(tmp_path, hub, "acme/small", THEN_USE + EMBED)
 
     assert "of length 384, of texts up to 256 tokens" in output
     assert "model.safetensors" in hub.fetched
@@ -283,7 +307,7 @@ def test_a_downloaded_re_ranking_model_is_used_without_a_network(tmp_path: Path,
         "LEARNING_MEMORY_RERANKER_MODEL": "acme/ranks",
     }
     with hub_with("acme/ranks", reranker_folder) as hub:
-        output = download(tmp_path, hub, "acme/ranks", script=THEN_USE + RERANK, **settings)
+        output = then_use(tmp_path, hub, "acme/ranks", THEN_USE + RERANK, **settings)
 
     assert "LEARNING_MEMORY_RERANKER_MODEL=acme/ranks" in output
     assert "EMBEDDING_MODEL" not in output
