@@ -4,23 +4,25 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from learning_memory_server.cli import access
+from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.app import app
 from learning_memory_server.errors import LockUnavailableError
+from learning_memory_server.server.composition import services
+from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.system.locking import holder
-from tests.acceptance.wire import NO_TOOL
-from tests.hub.lines import line, opening
+from tests.acceptance.hubs import until
+from tests.forked import Forked
 from tests.logs import log_plainly
+from tests.support import InProcessFitting
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
 
@@ -46,10 +48,6 @@ def refusal(result: Result, status: int = 1) -> str:
 def in_line(text: str) -> str:
     """Return the output without the line breaks of a narrow terminal."""
     return " ".join(text.split())
-
-
-FOR_THE_HUB: Final = b"".join(opening("2025-11-25")) + line("tools/call", 2, name=NO_TOOL, arguments={})
-"""A session whose call a front leaves to the hub."""
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +89,8 @@ def environment(storage: Path, tmp_path: Path, runtime: Path) -> dict[str, str]:
 def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
     # A test that wants a hub starts it.
     monkeypatch.setattr(access, "STARTS_HUB", False)
+    # A child takes a second to start.
+    monkeypatch.setattr(services, "ChildFitting", InProcessFitting)
 
     def invoke(*arguments: str, **more: str) -> Result:
         return CliRunner().invoke(app, list(arguments), env={**environment, **more})
@@ -99,17 +99,19 @@ def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture
-def start_hub(environment: dict[str, str], storage: Path) -> Callable[[], int]:
-    """Start a hub as a session does, and return its process id."""
+def start_hub(environment: dict[str, str]) -> Callable[[], int]:
+    """Start a hub, and return its process id."""
+    return lambda: hub_for(environment)
 
-    def start() -> int:
-        front = [sys.executable, "-m", "learning_memory_server"]
-        env = {**os.environ, **environment}
-        subprocess.run(front, input=FOR_THE_HUB, env=env, check=True, capture_output=True)
-        pid: int = json.loads((storage / "journal" / ".lock").read_bytes())["pid"]
-        return pid
 
-    return start
+def hub_for(environment: Mapping[str, str], kind: type[Forked] = Forked) -> int:
+    """Start a hub for commands in an environment, wait until it serves, and return its process id."""
+    variables = {**os.environ, **environment}
+    with Path(os.devnull).open("r+b") as nowhere:
+        hub = kind(("hub", "run"), variables, (nowhere.fileno(),) * 3, Path("/"))
+    client = until(lambda: hub.exitcode is None and find_hub(HubPaths(variables)), "the hub did not start")
+    pid: int = client.control("status")["pid"]
+    return pid
 
 
 def end_hub(pid: int) -> None:

@@ -207,13 +207,14 @@ class InProcessFitting:
 
     Args:
         min_cluster_size: As for `Clusterer`.
+        min_samples: As for `Clusterer`.
     """
 
-    def __init__(self, min_cluster_size: int | None = None) -> None:
-        self._min_cluster_size = min_cluster_size
+    def __init__(self, min_cluster_size: int | None = None, min_samples: int = 3) -> None:
+        self._clusterer = Clusterer(min_cluster_size, min_samples)
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
-        return fit(await prepare(), Clusterer(self._min_cluster_size))
+        return fit(await prepare(), self._clusterer)
 
     async def close(self) -> None:
         """Nothing is kept."""

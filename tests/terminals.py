@@ -2,7 +2,6 @@
 
 import os
 import pty
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli.out import CLIENTS
+from tests.forked import Forked
 from tests.support import MINUTES
 
 PROGRAM: Final = (sys.executable, "-m", "learning_memory_server")
@@ -18,7 +18,7 @@ PROGRAM: Final = (sys.executable, "-m", "learning_memory_server")
 @contextmanager
 def on_a_terminal(
     environment: dict[str, str], *arguments: str, output: bool = False, folder: Path | None = None
-) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+) -> Iterator[tuple[Forked, int]]:
     """Start the program with a terminal as its input and its errors, and for as long as the block runs.
 
     Args:
@@ -29,15 +29,9 @@ def on_a_terminal(
         The process, and the terminal's other end.
     """
     ours, its = pty.openpty()
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments],
-        stdin=its,
-        stdout=its if output else subprocess.DEVNULL,
-        stderr=its,
-        env={**os.environ, **dict.fromkeys(CLIENTS, ""), **environment},
-        cwd=folder,
-        start_new_session=True,
-    )
+    with Path(os.devnull).open("wb") as nowhere:
+        files = its, its if output else nowhere.fileno(), its
+        process = Forked(arguments, {**os.environ, **dict.fromkeys(CLIENTS, ""), **environment}, files, folder)
     os.close(its)
     try:
         yield process, ours

@@ -10,22 +10,27 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from typer.testing import CliRunner
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access import HubClient, find_hub
+from learning_memory_server.cli.app import app
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery, programs
 from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, state_of, until
 from tests.acceptance.wire import COMMAND, environment
-from tests.command_line import in_line
+from tests.command_line import end_hub, hub_for, in_line
 from tests.index.engines.stub import Stub, stub_serving
 from tests.journal.archive.making import archived
+from tests.stopping import StoppingHub
 from tests.support import MINUTES, TickingClock, about
 
 pytestmark = pytest.mark.slow
 
-MANY: Final = 2_000
+MANY: Final = 1_000
+SOME: Final = 120
+"""More than a command sends a hub at once."""
 FEW: Final = 20
 
 Command = subprocess.Popen[str]
@@ -57,9 +62,14 @@ def started(memory: Memory) -> Iterator[Start]:
 
 
 @pytest.fixture
-def run(started: Start) -> Run:
-    """Run a command and return its exit status, its output and its notices."""
-    return lambda *arguments, **settings: ended(started(*arguments, **settings))
+def run(memory: Memory) -> Run:
+    """Run a command here, and return its exit status, its output and its notices."""
+
+    def invoke(*arguments: str | Path) -> tuple[int, str, str]:
+        done = CliRunner().invoke(app, [*map(str, arguments)], env=variables_of(memory))
+        return done.exit_code, done.stdout, done.stderr
+
+    return invoke
 
 
 @pytest.fixture
@@ -182,36 +192,20 @@ def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(memory: Memory, 
     assert use_a_session(memory) in resolved_in(memory)
 
 
-STOPS_ONCE: Final = """
-import os, pathlib, signal, sys
-if sys.orig_argv[-2:] == ["hub", "run"]:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    add_resolved = ObservationCollector.add_resolved
-    def add_and_stop(self, entries):
-        added = add_resolved(self, entries)
-        try:
-            pathlib.Path(__file__).with_name("stop").unlink()
-        except FileNotFoundError:
-            return added
-        os.kill(os.getpid(), signal.SIGSTOP)
-        return added
-    ObservationCollector.add_resolved = add_and_stop
-"""
-"""What Python imports at its start, so that the first hub stops after its first portion, on the fastest machine too."""
+@pytest.fixture
+def hub(memory: Memory) -> Iterator[int]:
+    """The process of a hub that stops in the middle of an import."""
+    pid = hub_for(variables_of(memory), StoppingHub)
+    yield pid
+    end_hub(pid)
 
 
 @pytest.mark.parametrize("whom", ["command", "hub"])
 def test_an_import_that_was_cut_short_is_completed_by_another(
-    whom: str, memory: Memory, started: Start, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whom: str, memory: Memory, hub: int, started: Start, run: Run, tmp_path: Path
 ) -> None:
-    path = lines_of(tmp_path / "there", MANY)
-    hook = tmp_path / "hook"
-    hook.mkdir()
-    (hook / "sitecustomize.py").write_text(STOPS_ONCE)
-    (hook / "stop").touch()
-    monkeypatch.setenv("PYTHONPATH", str(hook), prepend=os.pathsep)
+    path = lines_of(tmp_path / "there", SOME)
     command = started("import", path)
-    hub = memory.hub()
     until(lambda: state_of(hub) == "T", "the hub did not stop")
     assert command.poll() is None
     if whom == "command":
@@ -229,9 +223,9 @@ def test_an_import_that_was_cut_short_is_completed_by_another(
     status, shown, _ = run("import", path)
     assert status == 0
     (added,) = re.findall(r"imported +([\d,]+) entries", shown)
-    assert 0 < int(added.replace(",", "")) < MANY
+    assert 0 < int(added.replace(",", "")) < SOME
     names = [data["id"] for data in entries_in(memory.storage)]
-    assert (len(names), len(set(names))) == (MANY, MANY)
+    assert (len(names), len(set(names))) == (SOME, SOME)
     assert compared(memory)["missing"] == 0
 
 
@@ -290,13 +284,13 @@ def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
 
 
 def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
-    memory: Memory, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, started: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal_of(memory.storage, FEW)
     broken = copy_of_the_package(tmp_path, "99.0.0")
     (broken / "learning_memory_server" / "hub" / "main.py").write_text("raise SystemExit(1)\n")
     monkeypatch.setenv("PYTHONPATH", str(broken))
-    status, shown, noticed = run("search", "the cache")
+    status, shown, noticed = ended(started("search", "the cache"))
     assert status == 0
     assert "mode: hybrid" in shown
     assert noticed.startswith("The memory hub could not be started.")

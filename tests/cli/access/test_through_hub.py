@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,11 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION
 from tests.acceptance.hubs import copy_of_the_package
+from tests.acceptance.wire import NO_TOOL
 from tests.command_line import old_entry, printed
+from tests.hub.lines import line, opening
 from tests.support import MINUTES
+from tests.terminals import PROGRAM
 
 pytestmark = pytest.mark.slow
 
@@ -239,17 +243,17 @@ def test_status_and_doctor_show_what_the_hub_reports(run: Any, start_hub: Callab
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_newer_command_replaces_a_hub_of_older_code(
-    run: Any, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
-) -> None:
+def test_a_newer_command_replaces_a_hub_of_older_code(run: Any, environment: dict[str, str], tmp_path: Path) -> None:
     older = copy_of_the_package(tmp_path, "0.0.1")
     environment |= {"PYTHONPATH": str(older), "PYTHONSAFEPATH": "1"}
-    pid = start_hub()
-    assert hub_of(environment).control("status")["version"] == "0.0.1"
+    session = b"".join(opening("2025-11-25")) + line("tools/call", 2, name=NO_TOOL, arguments={})
+    subprocess.run(PROGRAM, input=session, env={**os.environ, **environment}, check=True, capture_output=True)
+    old = hub_of(environment).control("status")
+    assert old["version"] == "0.0.1"
     found = run("search", "leak")
-    assert f"Asking the hub (process {pid}) to shut down for a newer version." in found.stderr
+    assert f"Asking the hub (process {old['pid']}) to shut down for a newer version." in found.stderr
     assert found.exit_code == 0
     newer = hub_of(environment).control("status")
-    assert (newer["version"], newer["pid"] != pid) == (VERSION, True)
+    assert (newer["version"], newer["pid"] != old["pid"]) == (VERSION, True)
     assert "newer version" not in run("search", "leak").stderr
     assert hub_of(environment).control("status")["pid"] == newer["pid"]

@@ -231,7 +231,7 @@ async def test_a_person_says_what_became_of_a_folder(
     file.write_text(file.read_text().replace(str(storage), "/elsewhere"))
     environment = {**environment, "LEARNING_MEMORY_QDRANT_URL": double.url, "PATH": environment["HOME"]}
 
-    def answer() -> int:
+    def answer() -> int | None:
         with on_a_terminal(environment, "doctor", "--fix") as (process, terminal):
             for each in answers:
                 assert b"[y/N]" in read_until(terminal, b"[y/N]")

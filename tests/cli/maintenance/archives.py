@@ -1,7 +1,6 @@
 """Two stores, and an archive of one of them."""
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,9 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.ipc import discovery
-from tests.command_line import FOR_THE_HUB, in_line, printed
+from tests.command_line import hub_for, in_line, printed
 from tests.journal.archive.making import value_record
 from tests.support import NOON, start
-from tests.terminals import PROGRAM
 
 WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
 
@@ -63,11 +61,7 @@ def run_there(
     there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
     place = discovery.HubPaths({**there, "XDG_RUNTIME_DIR": str(runtime)})
     if request.param == "hub":
-        variables = {**there, "PATH": "/usr/bin:/bin"}
-        subprocess.run(PROGRAM, input=FOR_THE_HUB, env=variables, check=True, capture_output=True)
-        hub = find_hub(place)
-        assert hub
-        assert hub.control("status")["pid"]
+        hub_for(there)
     yield lambda *arguments: run(*arguments, LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
     if request.param == "hub":
         run("hub", "stop", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))

@@ -21,11 +21,12 @@ from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.locking import exclusive
-from tests.acceptance.hubs import is_alive, until
+from tests.acceptance.hubs import is_alive, state_of, until
 from tests.capture.memories.shelf import reloaded
 from tests.cli.maintenance.archives import exported, shown
-from tests.command_line import in_line, printed, refusal
+from tests.command_line import hub_for, in_line, printed, refusal
 from tests.journal.archive.making import held, memory_record, value_record
+from tests.stopping import StoppingHub
 from tests.support import NOON, forget, numbered, start
 from tests.traces import files_with
 
@@ -204,21 +205,23 @@ def test_importing_a_raw_segment_does_not_restore_an_entry_that_it_forgets(
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["command", "hub"])
 def test_an_import_that_was_killed_halfway_can_be_repeated(
-    run: Any, environment: dict[str, str], start_hub: Callable[[], int], storage: Path, tmp_path: Path, victim: str
+    run: Any, environment: dict[str, str], storage: Path, tmp_path: Path, victim: str
 ) -> None:
     elsewhere = Journal(tmp_path / "elsewhere" / "journal")
-    entries = [numbered(number) for number in range(2000)]
+    entries = [numbered(number) for number in range(120)]
     ObservationCollector(elsewhere, utc_now).add_resolved(entries)
     path = exported(run, tmp_path / "a.tar.gz", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere.path.parent))
-    hub = start_hub()
+    hub = hub_for(environment, StoppingHub)
     command = [sys.executable, "-m", "learning_memory_server", "import", path]
     with subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.DEVNULL) as importing:
-        until(lambda: list((storage / "journal" / "entries").glob("*.jsonl")), "nothing was imported")
+        until(lambda: state_of(hub) == "T", "nothing was imported")
         os.kill(importing.pid if victim == "command" else hub, signal.SIGKILL)
         assert importing.wait(60) != 0
-    until(lambda: victim == "command" or not is_alive(hub), "the hub does not end")
     taken = len(held(Journal(storage / "journal")).entries)
     assert 0 < taken < len(entries)
+    if victim == "command":
+        os.kill(hub, signal.SIGCONT)
+    until(lambda: victim == "command" or not is_alive(hub), "the hub does not end")
     printed(run("import", path, "--yes"))
     assert len(held(Journal(storage / "journal")).entries) == len(entries)
 

@@ -21,7 +21,7 @@ from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.server.settings import Settings
 from tests.cli.maintenance.archives import entries_in
-from tests.command_line import old_entry, printed, refusal
+from tests.command_line import end_hub, hub_for, old_entry, printed, refusal
 from tests.journal.archive.making import failure_record, memory_record, value_record
 from tests.support import NOON, full_ghap, ghap
 from tests.terminals import on_a_terminal, read_until
@@ -154,14 +154,16 @@ def test_answers_and_preferences_come_back_if_a_person_says_that_it_is_theirs(
     # An archive of the project alone is for others.
     shared = backed_up(run, tmp_path / "b.tar.gz", "--project", "acme/shop")
     there = tmp_path / "there"
+    variables = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(there)}
+    hub = hub_for(variables)
     for archive in (path,) if is_own else (shared, path):
-        variables = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(there)}
         with on_a_terminal(variables, "import", archive, "--yes", *["--own"] * is_own, output=True) as (
             process,
             terminal,
         ):
             read_until(terminal, b"\0 never written")
             assert process.wait() == 0
+    end_hub(hub)
     stored = Offline(Settings(storage_path=there))
     assert stored.answers.all() == [answered] * is_own
     assert [bool(each.refusal) for each in stored.memory_log.all()] == [False, is_own]
