@@ -21,9 +21,9 @@ from learning_memory_server.system.ipc import discovery, programs
 from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, state_of, until
 from tests.acceptance.wire import COMMAND, environment
 from tests.command_line import end_hub, hub_for, in_line
+from tests.forked_otherwise import StoppingHub
 from tests.index.engines.stub import Stub, stub_serving
 from tests.journal.archive.making import archived
-from tests.stopping import StoppingHub
 from tests.support import MINUTES, TickingClock, about
 
 pytestmark = pytest.mark.slow

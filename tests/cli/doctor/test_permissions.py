@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import in_line, printed, refusal
+from tests.forked_otherwise import BoundByPermissions
 
 pytestmark = pytest.mark.slow
 
@@ -23,21 +25,16 @@ PlainRun = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def run_as_others_do(environment: dict[str, str]) -> PlainRun:
     """Run a command in a process that is bound by permissions, unlike root's."""
-    plain: list[str] = []
-    if os.geteuid() == 0:
-        setpriv = shutil.which("setpriv")
-        if setpriv is None:
-            pytest.skip("root needs setpriv to be bound by permissions")
-        plain = [setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
+    if os.geteuid() == 0 and sys.platform != "linux":
+        pytest.skip("root is bound by no permissions")
 
     def invoke(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*plain, sys.executable, "-m", "learning_memory_server", *arguments],
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        with Path(os.devnull).open() as nothing, TemporaryFile("w+") as shown, TemporaryFile("w+") as said:
+            files = nothing.fileno(), shown.fileno(), said.fileno()
+            status = BoundByPermissions(arguments, {**os.environ, **environment}, files).wait() or 0
+            shown.seek(0)
+            said.seek(0)
+            return subprocess.CompletedProcess(arguments, status, shown.read(), said.read())
 
     return invoke
 

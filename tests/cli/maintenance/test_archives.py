@@ -25,8 +25,8 @@ from tests.acceptance.hubs import is_alive, state_of, until
 from tests.capture.memories.shelf import reloaded
 from tests.cli.maintenance.archives import exported, shown
 from tests.command_line import hub_for, in_line, printed, refusal
+from tests.forked_otherwise import StoppingHub
 from tests.journal.archive.making import held, memory_record, value_record
-from tests.stopping import StoppingHub
 from tests.support import NOON, forget, numbered, start
 from tests.traces import files_with
 

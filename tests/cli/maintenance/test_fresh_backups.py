@@ -35,6 +35,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 """
 MORTAL = f"""
 import os, signal, sys
+from learning_memory_server.cli import access
+access.STARTS_HUB = False
 left = int(sys.argv[1])
 def step(event, arguments):
     global left
