@@ -43,7 +43,6 @@ from learning_memory_server.index.engines.base import (
     VectorStore,
 )
 from learning_memory_server.index.engines.edge_shards import (
-    MUCH_MAPPED,
     OpenShards,
     Shard,
     edge_filter,
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
 _WRITE_BATCH: Final = 100  # Points per call: 4 ms at 384 dimensions
 _READ_BATCH: Final = 100  # Points per call: 2-8 ms with vectors of 384 dimensions
 _TURNS: Final = 20  # Turns of the event loop after each batch of reads: about as many as another session's call needs
+_MANY_VECTORS: Final = 1 << 20  # Bytes of them from which reading them before the first search is worthwhile
 _LONG: Final = 0.005  # Seconds of a query after which others get their turns
 _RELEASE_AFTER: Final = 1_000  # Points (4 MB) after which mapped files are released from RAM
 _STAGED: Final = "_next"  # The suffix of a collection that is being built to replace another
@@ -102,7 +102,7 @@ class EdgeStore(VectorStore):
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
         for vectors in (self._path / spec.name).glob(f"segments/*/vector_storage-{VECTOR}"):
-            if disk_use(vectors) > MUCH_MAPPED:
+            if disk_use(vectors) > _MANY_VECTORS:
                 await asyncio.to_thread(read_mapped, vectors)
         return reason
 

@@ -36,7 +36,6 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.vectors import REBUILD, TERMS, VECTOR
-from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.ram import release_mapped
 
 _ABOUT: Final = "about.json"
@@ -53,7 +52,6 @@ _DAMAGE: Final = re.compile(
 )
 """The engine's messages about files that were missing, empty, truncated, or overwritten."""
 _PASSING: Final = re.compile(r"os error (?!2\))|Out of memory")
-MUCH_MAPPED: Final = 1 << 20  # Bytes of mapped files from which releasing or reading them is worthwhile
 
 
 @dataclass(slots=True)
@@ -114,9 +112,8 @@ def load_shard(directory: Path) -> Shard:
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-            log = directory / "wal"
-            if disk_use(log) > MUCH_MAPPED:
-                release_mapped(log)
+            # The engine reads in the log and the fields' indexes, which take 7 MB each even if they are empty.
+            release_mapped(directory)
         return Shard(engine, dimension, about, shared)
 
 

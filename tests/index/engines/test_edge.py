@@ -208,7 +208,7 @@ async def test_keyword_fields_share_an_index(store: EdgeStore, spec: CollectionS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
-async def test_a_log_of_some_megabytes_leaves_ram_after_it_was_read(used: Path, store: EdgeStore) -> None:
+async def test_what_is_read_when_a_collection_is_opened_leaves_ram(used: Path, store: EdgeStore) -> None:
     large = [replace(point, payload={"text": "x" * 100_000}) for point in points(30)]
     async with opened(EdgeStore(used)) as writing:
         await writing.upsert("notes", large)
@@ -217,6 +217,9 @@ async def test_a_log_of_some_megabytes_leaves_ram_after_it_was_read(used: Path, 
     logs = list((used / "notes" / "wal").glob("open-*"))
     assert disk_use(used / "notes" / "wal") > sum(len(point.payload["text"]) for point in large)
     assert [resident(path) for path in logs] == [0] * len(logs)
+    indexes = list((used / "notes").rglob("payload_index/**/*.dat"))
+    assert sum(path.stat().st_size for path in indexes) > 10 << 20
+    assert sum(map(resident, indexes)) < 1 << 20
 
 
 async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_count(
