@@ -6,16 +6,21 @@ import select
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import access
 from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.app import app
 from learning_memory_server.errors import LockUnavailableError
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition import services
 from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.system.locking import holder
@@ -108,8 +113,8 @@ def hub_for(environment: Mapping[str, str], kind: type[Forked] = Forked) -> int:
     """Start a hub for commands in an environment, wait until it serves, and return its process id."""
     variables = {**os.environ, **environment}
     with Path(os.devnull).open("r+b") as nowhere:
-        hub = kind(("hub", "run"), variables, (nowhere.fileno(),) * 3, Path("/"))
-    client = until(lambda: hub.exitcode is None and find_hub(HubPaths(variables)), "the hub did not start")
+        kind(("hub", "run"), variables, (nowhere.fileno(),) * 3, Path("/"))
+    client = until(lambda: find_hub(HubPaths(variables)), "the hub did not start")
     pid: int = client.control("status")["pid"]
     return pid
 
@@ -172,3 +177,13 @@ def filled(run: Run, write_lines: Callable[..., str]) -> Result:
     result = run("import", write_lines(*(old_entry(number) for number in range(24))))
     assert result.exit_code == 0
     return result
+
+
+@pytest.fixture
+def imported(storage: Path, write_lines: Callable[..., str]) -> Journal:
+    """The same entries in the journal alone, for commands that look at nothing else: opening an index takes longest."""
+    journal = Journal(storage / "journal")
+    lines = Path(write_lines(*(old_entry(number) for number in range(24)))).read_bytes().splitlines()
+    parsed = parse_entries(lines, project="garden").entries.values()
+    ObservationCollector(journal, utc_now).add_resolved([replace(entry, imported=True) for entry in parsed])
+    return journal

@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
@@ -25,12 +23,10 @@ NOON = datetime(2026, 1, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def kept(filled: Result, storage: Path) -> Journal:
+def kept(imported: Journal) -> Journal:
     """Twenty-four entries, a value, two memories and two errors."""
-    assert filled.exit_code == 0
-    journal = Journal(storage / "journal")
-    keep(journal)
-    return journal
+    keep(imported)
+    return imported
 
 
 def keep(journal: Journal) -> None:

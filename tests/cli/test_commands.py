@@ -91,7 +91,7 @@ def test_version_names_the_program(run: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any) -> None:
     lines = run("list", "--limit", "2").stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["ghap_20260101_000023_abcdef", "ghap_20260101_000022_abcdef"]
@@ -99,7 +99,7 @@ def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_list_filters_by_time_domain_outcome_and_project(run: Any) -> None:
     since = run("list", "--since", "2026-01-02T00:00:20Z", "--domain", "debugging", "--project", "current")
     assert len(since.stdout.splitlines()) == 4
@@ -321,7 +321,7 @@ def test_an_empty_project_is_refused(command: str, run: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 @pytest.mark.parametrize(
     "command",
     [

@@ -55,13 +55,13 @@ def test_a_server_whose_input_is_a_pipe_says_nothing(environment: dict[str, str]
     assert done.stderr == b""
 
 
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(environment: dict[str, str], run: Any) -> None:
     interrupted(["forget", "ghap_20260101_000001_abcdef"], environment, b"[y/N]")
     assert "ghap_20260101_000001_abcdef" in run("list", "--limit", "100").stdout
 
 
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_a_question_breaks_between_words(environment: dict[str, str]) -> None:
     narrow = {**environment, "COLUMNS": "30"}
     with on_a_terminal(narrow, "forget", "ghap_20260101_000001_abcdef") as (_process, terminal):
@@ -69,7 +69,7 @@ def test_a_question_breaks_between_words(environment: dict[str, str]) -> None:
     assert max(map(len, question.splitlines())) <= 30
 
 
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_what_the_output_cannot_encode_is_a_question_mark(environment: dict[str, str]) -> None:
     variables = {**os.environ, **environment, "PYTHONIOENCODING": "cp1252"}
     done = subprocess.run([*PROGRAM, "list"], env=variables, capture_output=True, check=False)

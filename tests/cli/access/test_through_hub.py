@@ -119,6 +119,7 @@ def test_import_through_a_hub_is_complete_and_idempotent(
     assert "60 entries" in first.stdout
     assert "complete: 120 vectors" in first.stdout
     assert "0 entries" in second.stdout
+    run("hub", "stop")
     assert "24 in none" not in run("clusters", "full").stdout
 
 

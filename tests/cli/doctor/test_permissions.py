@@ -50,7 +50,7 @@ def permitted(path: Path, mode: int) -> Iterator[None]:
         path.chmod(before)
 
 
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_no_backup_is_removed_while_the_journal_cannot_be_read(
     run: Any, run_as_others_do: PlainRun, storage: Path
 ) -> None:
@@ -65,7 +65,7 @@ def test_no_backup_is_removed_while_the_journal_cannot_be_read(
 
 
 @pytest.mark.parametrize("command", ["backup {}/a.tar", "list", "status", "search flaky --lexical", "--direct"])
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
     command: str, run_as_others_do: PlainRun, storage: Path, tmp_path: Path
 ) -> None:
@@ -146,7 +146,7 @@ def test_a_file_where_the_index_should_be_is_red_and_reindex_names_it(run: Any, 
     assert run("reindex").exit_code == 0
 
 
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("imported")
 def test_an_empty_journal_is_not_backed_up_and_no_backup_is_removed(run: Any, storage: Path) -> None:
     assert run("backup").exit_code == 0
     good = list((storage / "backups").iterdir())
