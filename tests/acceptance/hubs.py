@@ -94,7 +94,7 @@ class Memory:
     def front(
         self,
         session: str = "one session",
-        era: Era = "2026-07-28",
+        era: Era = "2025-11-25",
         *,
         command: Sequence[str | Path] = (COMMAND,),
         package: Path | None = None,
@@ -104,7 +104,7 @@ class Memory:
 
         Args:
             session: The agent session that it belongs to.
-            era: The client's protocol.
+            era: The client's protocol; for the newer one, its hub imports the SDK, which takes half a second.
             command: What to start instead of the installed command.
             package: A folder with a copy of the package to start.
             settings: Of the front, and of the hub if it starts one.

@@ -89,7 +89,7 @@ def test_a_client_lists_and_calls_after_its_hub_was_killed(memory: Memory, era: 
 
 
 def test_a_list_starts_the_hub_for_the_calls_that_follow(memory: Memory) -> None:
-    front = memory.front()
+    front = memory.front(era="2026-07-28")
     listed(front)
     memory.hub()
     assert front.close() == 0

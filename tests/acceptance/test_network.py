@@ -121,7 +121,7 @@ def work(wire: Wire) -> None:
 
 
 def test_nothing_leaves_the_machine(home: Home, tmp_path: Path) -> None:
-    session = Wire(tmp_path, command=home.followed("session", COMMAND))
+    session = Wire(tmp_path, "2026-07-28", command=home.followed("session", COMMAND))
     work(session)
     # What the runtime of the model does by itself, some seconds after it was loaded. That is later than in the hub, so
     # what is seen of it would by then have been seen of the hub.
@@ -144,7 +144,7 @@ def test_nothing_leaves_the_machine(home: Home, tmp_path: Path) -> None:
     home.run("stop", "hub", "stop")
     assert session.close() == 0
 
-    direct = Wire(tmp_path, command=home.followed("direct", COMMAND, "--direct"))
+    direct = Wire(tmp_path, "2026-07-28", command=home.followed("direct", COMMAND, "--direct"))
     work(direct)
     assert direct.close() == 0
 

@@ -55,7 +55,7 @@ class Wire:
     """Variables of the process, in addition to its settings."""
 
     def __init__(
-        self, storage: Path, era: Era = "2026-07-28", *, command: Sequence[str | Path] | None = None, **settings: str
+        self, storage: Path, era: Era = "2025-11-25", *, command: Sequence[str | Path] | None = None, **settings: str
     ) -> None:
         self.era = era
         self.command = command or self.command
@@ -198,7 +198,7 @@ class Wire:
 
 @contextmanager
 def running(
-    storage: Path, era: Era = "2026-07-28", *, command: Sequence[str | Path] | None = None, **settings: str
+    storage: Path, era: Era = "2025-11-25", *, command: Sequence[str | Path] | None = None, **settings: str
 ) -> Iterator[Wire]:
     """Run a server and complete the handshake; unless it has ended, it ends well with its client, or is killed."""
     wire = Wire(storage, era, command=command, **settings)

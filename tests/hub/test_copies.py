@@ -26,7 +26,7 @@ def test_a_copy_has_a_hub_of_its_own(memory: Memory, tmp_path: Path, journal: st
     apart: list[dict[str, Any]] = [
         {"journal_path": str(tmp_path / f"{journal}-{name}")} if journal else {} for name in ("first", "copy")
     ]
-    first = memory.front("first", **apart[0])
+    first = memory.greeted("first", **apart[0])
     ghap_id = learn(first)
     copy = tmp_path / "copy"
     # The folder is in use: a temporary file of the index may go away meanwhile, and the copy is as good without it.
@@ -36,7 +36,7 @@ def test_a_copy_has_a_hub_of_its_own(memory: Memory, tmp_path: Path, journal: st
 
     there = Memory(copy, memory.runtime)
     try:
-        second = there.front("second", **apart[1])
+        second = there.greeted("second", **apart[1])
         assert learned(second) == {ghap_id}
         ids = learn(first, "in the first"), learn(second, "in the copy")
         assert learned(first) == {ghap_id, ids[0]}

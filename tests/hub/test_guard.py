@@ -76,7 +76,7 @@ def test_another_user_who_was_there_first_gets_nothing_and_locks_nobody_out(
         try:
             assert listener.stdout
             assert listener.stdout.readline() == "listening\n"
-            front = memory.front()
+            front = memory.greeted()
             ghap_id = front.call("start_ghap", **ENTRY)["id"]
             for arguments in (["status"], ["search", "totals"], ["doctor", "--quick"]):
                 assert memory.command(*arguments).returncode == 0, arguments
@@ -117,9 +117,7 @@ main()
 
 
 def test_the_hub_raises_its_limit_of_open_files(memory: Memory) -> None:
-    front = memory.front(command=(sys.executable, "-c", FEW_DESCRIPTORS))
-    front.handshake()
-    front.reach_hub()
+    memory.greeted(command=(sys.executable, "-c", FEW_DESCRIPTORS))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     (line,) = re.findall(r"Max open files +(\d+) ", Path(f"/proc/{memory.hub()}/limits").read_text())
     assert int(line) == min(65_536, hard if hard != resource.RLIM_INFINITY else 65_536)

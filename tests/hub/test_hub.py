@@ -78,7 +78,7 @@ def test_two_fronts_share_one_store_and_each_has_its_own_current_entry(memory: M
 
 
 def test_sixteen_fronts_that_start_together_share_one_hub(memory: Memory) -> None:
-    fronts = [memory.front(f"session {number}") for number in range(16)]
+    fronts = [memory.front(f"session {number}", "2026-07-28") for number in range(16)]
     requests = [front.send_call("start_ghap", **ENTRY) for front in fronts]
     ids = [payload_of(front.answer(request))["id"] for front, request in zip(fronts, requests, strict=True)]
     assert len(set(ids)) == len(fronts)
@@ -226,7 +226,7 @@ def test_an_index_that_cannot_be_created_loses_no_entry_and_the_error_says_so(me
 
 
 def test_a_hung_hub_is_an_error_in_time_and_is_used_again_once_it_responds(memory: Memory) -> None:
-    front = memory.front(command=(sys.executable, "-c", IMPATIENT_FRONT))
+    front = memory.greeted(command=(sys.executable, "-c", IMPATIENT_FRONT))
     ghap_id = front.call("start_ghap", **ENTRY)["id"]
     hub = memory.hub()
     os.kill(hub, signal.SIGSTOP)

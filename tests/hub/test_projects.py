@@ -20,10 +20,7 @@ pytestmark = pytest.mark.slow
 def session(memory: Memory, folder: Path) -> Wire:
     """Begin a session of a client that names the folder."""
     here = ("env", "-u", "LEARNING_MEMORY_PROJECT", f"CLAUDE_PROJECT_DIR={folder}", str(COMMAND))
-    front = memory.front(str(folder), command=here)
-    front.handshake()
-    front.reach_hub()
-    return front
+    return memory.greeted(str(folder), command=here)
 
 
 def context(front: Wire) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hubs import ENTRY, learn
-from tests.acceptance.wire import COMMAND, Wire, environment
+from tests.acceptance.wire import COMMAND, Wire, environment, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a folder")]
 
@@ -16,10 +16,8 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     """A data folder with one entry, mounted so that nothing in it can be changed."""
     storage = tmp_path / "data"
     storage.mkdir()
-    wire = Wire(storage)
-    wire.handshake()
-    learn(wire)
-    assert wire.close() == 0
+    with running(storage) as wire:
+        learn(wire)
     if subprocess.run(["mount", "--bind", storage, storage], check=False, capture_output=True).returncode:
         pytest.skip("this root may not mount a folder")
     try:
