@@ -31,10 +31,10 @@ main()
 """A server that gives the last calls as long as the machine needs for them."""
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+@pytest.fixture(scope="module", params=ERAS)
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     """A server for calls that neither change nor end anything."""
-    with running(tmp_path_factory.mktemp("undisturbed")) as wire:
+    with running(tmp_path_factory.mktemp("undisturbed"), request.param) as wire:
         yield wire
 
 
@@ -166,18 +166,15 @@ def test_a_missing_model_is_an_error_for_the_client(tmp_path: Path) -> None:
         assert wire.call("search_experiences", query=TOPICS[0])["mode"] == "lexical"
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_an_unknown_method_is_a_protocol_error(tmp_path: Path, era: Era) -> None:
-    with running(tmp_path, era) as wire:
-        assert wire.answer(wire.send("memories/list"))["error"]["code"] == -32601
-        assert wire.call("list_values")["count"] == 0
+def test_an_unknown_method_is_a_protocol_error(undisturbed: Wire) -> None:
+    assert undisturbed.answer(undisturbed.send("memories/list"))["error"]["code"] == -32601
+    assert undisturbed.call("list_values")["count"] == 0
 
 
-def test_lines_of_garbage_do_not_end_the_session(tmp_path: Path) -> None:
-    with running(tmp_path) as wire:
-        for garbage in ("garbage", "[]", "null", "", '{"jsonrpc": "2.0"', '{"id": true}', "\x00"):
-            wire.send_line(garbage)
-            assert wire.call("list_values") == {"results": [], "count": 0}
+def test_lines_of_garbage_do_not_end_the_session(undisturbed: Wire) -> None:
+    for garbage in ("garbage", "[]", "null", "", '{"jsonrpc": "2.0"', '{"id": true}', "\x00"):
+        undisturbed.send_line(garbage)
+        assert undisturbed.call("list_values") == {"results": [], "count": 0}
 
 
 def test_half_a_surrogate_pair_is_answered(undisturbed: Wire) -> None:
@@ -221,28 +218,27 @@ def test_an_entry_acknowledged_just_before_the_end_is_kept(tmp_path: Path) -> No
         assert again.call("get_active_ghap")["id"] == ghap_id
 
 
-@pytest.mark.parametrize("shared", ["storage", "journal"])
-def test_a_second_server_ends_at_once_and_names_the_first(tmp_path: Path, shared: str) -> None:
+def test_a_second_server_ends_at_once_and_names_the_first(tmp_path: Path) -> None:
     storage, other = tmp_path / "one", tmp_path / "two"
     storage.mkdir()
     other.mkdir()
-    settings = {"journal_path": str(storage / "journal")} if shared == "journal" else {}
     with running(storage) as wire:
-        second = subprocess.run(
-            [COMMAND, "--direct"],
-            env=environment(other if settings else storage, **settings),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=MINUTES,
-            check=False,
-        )
-        assert second.returncode == 1
-        assert second.stdout == ""
-        (sentence,) = second.stderr.splitlines()
-        assert str(wire.process.pid) in sentence
-        assert str(storage) in sentence
-        assert wire.call("list_values")["count"] == 0
+        for variables in (environment(storage), environment(other, journal_path=str(storage / "journal"))):
+            second = subprocess.run(
+                [COMMAND, "--direct"],
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=MINUTES,
+                check=False,
+            )
+            assert second.returncode == 1
+            assert second.stdout == ""
+            (sentence,) = second.stderr.splitlines()
+            assert str(wire.process.pid) in sentence
+            assert str(storage) in sentence
+            assert wire.call("list_values")["count"] == 0
 
 
 def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
