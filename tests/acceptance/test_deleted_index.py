@@ -17,7 +17,7 @@ from tests.support import MINUTES, keeping_up, numbered
 pytestmark = pytest.mark.slow
 
 
-COUNT = 4_000
+COUNT = 1_500
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from tests.services import opened
 pytestmark = pytest.mark.slow
 
 ROUNDS = 10
-WRITES = 100
+WRITES = 50
 AHEAD = 8
 """Requests in flight at the same time, so that a kill interrupts some."""
 

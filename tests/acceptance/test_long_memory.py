@@ -79,15 +79,13 @@ def test_the_next_hub_continues_what_a_hub_that_shuts_down_was_indexing(memory: 
     front, other = memory.greeted(), memory.greeted("another session", "2026-07-28")
     until(lambda: indexed(other), "the index was not opened")
     # Real clients ask for progress, and still get their answer once the text is kept.
-    call = front.send(
-        "tools/call", name="add_memory", arguments={"text": TEXT[:1_500_000]}, _meta={"progressToken": "1"}
-    )
+    call = front.send("tools/call", name="add_memory", arguments={"text": TEXT[:600_000]}, _meta={"progressToken": "1"})
     assert "Indexing goes on in the background" in front.answer(call)["result"]["content"][0]["text"]
 
     memory.end_hub()
 
     until(lambda: indexed(other), "it was not indexed", seconds=240)
     assert other.call("get_stats")["memories"]["total"] == 1
-    assert "topic2345 " in search(other, 2345)
+    assert "topic1012 " in search(other, 1012)
     # A busy machine may be late for the semantic half.
-    until(lambda: search(other, 2345).endswith("Mode: hybrid"), "no search was hybrid")
+    until(lambda: search(other, 1012).endswith("Mode: hybrid"), "no search was hybrid")

@@ -18,7 +18,7 @@ from tests.support import MINUTES
 pytestmark = pytest.mark.slow
 
 SESSIONS = 8
-ENTRIES = 60
+ENTRIES = 40
 KILLS = 5
 STALL_SECONDS = timeouts.CONNECT
 
