@@ -119,10 +119,10 @@ def test_a_package_index_can_render_the_readme(dist: Path) -> None:
 def test_the_installed_wheel_runs_the_loop_outside_the_checkout(dist: Path, tmp_path: Path) -> None:
     """In a fresh virtual environment that has this one's packages, but for the project itself."""
     home = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     python = home / "bin" / "python"
-    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
-    subprocess.run([python, *install, dist / WHEEL], check=True)
+    install = ("-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index")
+    subprocess.run([sys.executable, *install, dist / WHEEL], check=True)
     packages = next(home.glob("lib/python*/site-packages"))
     others = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "requirements.pth").write_text("\n".join(others), "utf-8")
