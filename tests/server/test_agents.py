@@ -15,8 +15,7 @@ from tests.server.agent import CALLER, ENTRY, agent_of
 
 AGENTS: Final = ("", "a1", "b2", "c3")
 """The main agent and three subagents, as hooks call them."""
-INTERLEAVINGS: Final = 70
-"""For each probability. The faults in `scripts/mutants.toml` show in the first two."""
+INTERLEAVINGS: Final = 200
 
 
 class Session:
