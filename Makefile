@@ -85,6 +85,6 @@ $(READY): $(INSTALLED)
 # torch goes first and by itself: a later package would take the newest, in whatever build that comes. Where pip is
 # offered a CPU build (see docs/how-to/install.md), this is it; the CUDA one is gigabytes, and of no use here.
 $(TORCH): $(READY) constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev-torch]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev-torch]'
 	touch $@
