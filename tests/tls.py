@@ -40,14 +40,24 @@ def _signed(
         .not_valid_before(now - timedelta(days=9))
         .not_valid_after(now + timedelta(days=days))
     )
-    for extension in extensions:
-        builder = builder.add_extension(extension, critical=False)
-    return key, builder.sign(signer.key if signer else key, hashes.SHA256())
+    issuer = signer.key if signer else key
+    # Without these, Python 3.13 trusts no certificate.
+    identifiers = (
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()),
+    )
+    for extension in (*extensions, *identifiers):
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+    return key, builder.sign(issuer, hashes.SHA256())
 
 
 def authority(folder: Path) -> Authority:
     """Make an authority that nobody trusts yet."""
-    key, certificate = _signed("An authority", None, x509.BasicConstraints(ca=True, path_length=None))
+    uses = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    may_sign = x509.KeyUsage(
+        **dict.fromkeys((*uses, "crl_sign", "encipher_only", "decipher_only"), False), key_cert_sign=True
+    )
+    key, certificate = _signed("An authority", None, x509.BasicConstraints(ca=True, path_length=None), may_sign)
     file = folder / "authority.pem"
     file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return Authority(key, certificate, file)

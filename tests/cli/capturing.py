@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -61,19 +60,30 @@ _AT_ONE_WIDTH: Final = (
 )
 """What only the usual width shows after these: sentences, which wrap as others do, and lists like those above."""
 _IN_ONE_PROCESS: Final = """
+import os
 import shlex
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
 
 from learning_memory_server.cli.app import main
 
-for command in sys.argv[1:]:
-    print(f"$ learning-memory-server {command}")
+def run(command):
     sys.argv = ["learning-memory-server", *shlex.split(command)]
     with suppress(SystemExit):
         main()
+
+for command in sys.argv[1:]:
+    if command == "hub stop":
+        # What a hub says of itself is of its process and its time.
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+            run(command)
+        Path.home().joinpath("data", "hub.log").unlink()
+    print(f"$ learning-memory-server {command}")
+    run(command)
     print(flush=True)
 """
+"""A process that runs its arguments one after the other: most of a command's time are imports."""
 _CHANGING: Final = (
     # As many characters as before, so that lines end where they ended.
     (re.compile(r"/tmp/lms-[\w]{8}"), "/tmp/lms-xxxxxxxx"),  # noqa: S108 - only a text
@@ -96,13 +106,11 @@ def capture(width: int) -> str:
         ObservationCollector(journal, utc_now).add_resolved(list(entries.values()))
         keep(journal)
         commands = (*_COMMANDS, *(_AT_ONE_WIDTH if width == _USUAL else ()))
-        script = home / "script"
-        script.write_text(
-            "".join(
-                f"{line}\n" for line in _lines([command.replace("{path}", str(path)) for command in commands], width)
-            )
-            + f"{TMUX} -S {home}/tmux wait-for -S done\nread _\n"
+        program = shlex.join(
+            [sys.executable, "-c", _IN_ONE_PROCESS, *(each.replace("{path}", str(path)) for each in commands)]
         )
+        script = home / "script"
+        script.write_text(f"{program}\n{TMUX} -S {home}/tmux wait-for -S done\nread _\n")
         shown = _in_tmux(home, width, environment)
     for changing, constant in _CHANGING:
         shown = changing.sub(constant, shown)
@@ -141,19 +149,6 @@ def _environment(home: Path) -> dict[str, str]:
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
         "LEARNING_MEMORY_PROJECT": "garden",
     }
-
-
-def _lines(commands: Sequence[str], width: int) -> Iterator[str]:
-    """Return the lines of a shell that runs the commands: in one process, except at the usual width."""
-    if width != _USUAL:
-        yield shlex.join([sys.executable, "-c", _IN_ONE_PROCESS, *commands])
-        return
-    for command in commands:
-        if command == "hub stop":
-            # What a hub says of itself is of its process and its time.
-            yield 'learning-memory-server hub stop >/dev/null; rm -f "$HOME/data/hub.log"'
-        yield f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}"
-        yield f"learning-memory-server {command}; echo"
 
 
 def _entries() -> list[bytes]:
