@@ -1,10 +1,7 @@
 """The command line, run as a person would, over a temporary journal."""
 
 import json
-import os
-import select
-import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +12,14 @@ from typer.testing import CliRunner, Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import access
-from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.app import app
 from learning_memory_server.errors import LockUnavailableError
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition import services
-from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.system.locking import holder
-from tests.acceptance.hubs import until
-from tests.forked import Forked
+from tests.acceptance.hubs import end_hub, hub_for
 from tests.logs import log_plainly
 from tests.support import InProcessFitting
 
@@ -107,27 +101,6 @@ def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
 def start_hub(environment: dict[str, str]) -> Callable[[], int]:
     """Start a hub, and return its process id."""
     return lambda: hub_for(environment)
-
-
-def hub_for(environment: Mapping[str, str], kind: type[Forked] = Forked) -> int:
-    """Start a hub for commands in an environment, wait until it serves, and return its process id."""
-    variables = {**os.environ, **environment}
-    with Path(os.devnull).open("r+b") as nowhere:
-        kind(("hub", "run"), variables, (nowhere.fileno(),) * 3, Path("/"))
-    client = until(lambda: find_hub(HubPaths(variables)), "the hub did not start")
-    pid: int = client.control("status")["pid"]
-    return pid
-
-
-def end_hub(pid: int) -> None:
-    """Kill a hub, and wait until it is gone."""
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    os.kill(pid, signal.SIGKILL)
-    select.select([process], [], [])
-    os.close(process)
 
 
 def old_entry(number: int = 0, subject: str = "", **changes: Any) -> dict[str, Any]:

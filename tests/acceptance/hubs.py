@@ -3,13 +3,14 @@
 import fcntl
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -19,9 +20,11 @@ from typing import Any, Final
 import pytest
 
 import learning_memory_server
+from learning_memory_server.cli.access import find_hub
 from learning_memory_server.system.ipc.discovery import HubPaths
 from learning_memory_server.version import VERSION
 from tests.acceptance.wire import COMMAND, Era, Wire, environment
+from tests.forked import Forked
 from tests.support import MINUTES
 
 ENTRY: Final[dict[str, Any]] = {
@@ -78,6 +81,27 @@ def learn(front: Wire, result: str = "totals match", **changes: str) -> str:
     return ghap_id
 
 
+def hub_for(environment: Mapping[str, str], kind: type[Forked] = Forked) -> int:
+    """Start a hub for commands in an environment, wait until it serves, and return its process id."""
+    variables = {**os.environ, **environment}
+    with Path(os.devnull).open("r+b") as nowhere:
+        kind(("hub", "run"), variables, (nowhere.fileno(),) * 3, Path("/"))
+    client = until(lambda: find_hub(HubPaths(variables)), "the hub did not start")
+    pid: int = client.control("status")["pid"]
+    return pid
+
+
+def end_hub(pid: int) -> None:
+    """Kill a hub, and wait until it is gone."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    os.kill(pid, signal.SIGKILL)
+    select.select([process], [], [])
+    os.close(process)
+
+
 class Memory:
     """A storage folder, the runtime directory of its hub, and the fronts that a test starts.
 
@@ -90,6 +114,7 @@ class Memory:
         self.runtime = runtime
         self.fronts: list[Wire] = []
         self.more: dict[str, str] = {}
+        self._forked: list[int] = []
 
     def front(
         self,
@@ -151,8 +176,16 @@ class Memory:
         """Return the variables of a front that are not settings."""
         return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session, **self.more}
 
-    def greeted(self, session: str = "one session", era: Era = "2025-11-25", **settings: Any) -> Wire:
-        """Start a front, shake hands, and wait until it has a hub, which the older protocol spares the SDK's import."""
+    def greeted(
+        self, session: str = "one session", era: Era = "2025-11-25", *, forks: bool = True, **settings: Any
+    ) -> Wire:
+        """Start a front, shake hands, and wait until it has a hub, which the older protocol spares the SDK's import.
+
+        If there is no hub, one is forked, which takes half the time. The front starts it if `forks` is false, or if it
+        is of a kind of its own.
+        """
+        if forks and not (self.is_held() or settings.keys() & {"command", "package"}):
+            self._forked.append(hub_for(self.environment(**{"hub_idle_minutes": "1", **settings})))
         front = self.front(session, era, **settings)
         front.handshake()
         front.reach_hub()
@@ -190,7 +223,7 @@ class Memory:
             with suppress(OSError):
                 if wanted in (folder / "environ").read_bytes().split(b"\0"):
                     found.append(int(folder.name))
-        return found
+        return found + [pid for pid in self._forked if is_alive(pid)]
 
     def end_hub(self) -> None:
         """Ask the hub to shut down, and wait for it."""
@@ -210,6 +243,8 @@ class Memory:
         for front in self.fronts:
             if front.process.returncode is None:
                 front.kill()
+        for pid in self._forked:
+            end_hub(pid)
         deadline = time.monotonic() + MINUTES
         while (left := self.processes()) and time.monotonic() < deadline:
             for pid in left:

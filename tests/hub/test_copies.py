@@ -36,7 +36,7 @@ def test_a_copy_has_a_hub_of_its_own(memory: Memory, tmp_path: Path, journal: st
 
     there = Memory(copy, memory.runtime)
     try:
-        second = there.greeted("second", **apart[1])
+        second = there.greeted("second", forks=False, **apart[1])
         assert learned(second) == {ghap_id}
         ids = learn(first, "in the first"), learn(second, "in the copy")
         assert learned(first) == {ghap_id, ids[0]}

@@ -76,7 +76,7 @@ def test_another_user_who_was_there_first_gets_nothing_and_locks_nobody_out(
         try:
             assert listener.stdout
             assert listener.stdout.readline() == "listening\n"
-            front = memory.greeted()
+            front = memory.greeted(forks=False)
             ghap_id = front.call("start_ghap", **ENTRY)["id"]
             for arguments in (["status"], ["search", "totals"], ["doctor", "--quick"]):
                 assert memory.command(*arguments).returncode == 0, arguments

@@ -93,7 +93,8 @@ def test_sixteen_fronts_that_start_together_share_one_hub(memory: Memory) -> Non
     assert [front.close() for front in fronts] == [0] * len(fronts)
 
 
-def test_the_hub_is_detached_and_outlives_the_front_that_started_it(memory: Memory, front: Wire) -> None:
+def test_the_hub_is_detached_and_outlives_the_front_that_started_it(memory: Memory) -> None:
+    front = memory.greeted(forks=False)
     hub, starter = memory.hub(), front.process.pid
     assert parents()[hub] not in {starter, os.getpid()}
     assert os.getsid(hub) not in {os.getsid(0), os.getsid(starter)}
@@ -135,7 +136,7 @@ def test_files_of_a_dead_hub_do_not_block_the_next(memory: Memory) -> None:
         stale.bind(str(place.socket))
     place.journal.mkdir(mode=0o700)
     memory.lock.write_text(json.dumps({"pid": NOBODY, "purpose": "a hub", "socket": "/nowhere"}))
-    front = memory.greeted()
+    front = memory.greeted(forks=False)
     front.call("start_ghap", **ENTRY)
     assert memory.hub() != NOBODY
 

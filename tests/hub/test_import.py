@@ -26,7 +26,7 @@ def test_a_hub_that_cannot_import_the_sdk_gives_way_to_the_next_and_no_call_fail
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(FAILS_ONCE.format(flag=str(flag)), "utf-8")
     memory.more = {"PYTHONPATH": str(folder)}
-    plain = memory.greeted()
+    plain = memory.greeted(forks=False)
     assert plain.call("list_values")["count"] == 0
     first = memory.hub()
     flag.touch()

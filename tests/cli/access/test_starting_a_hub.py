@@ -18,9 +18,19 @@ from learning_memory_server.cli.app import app
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery, programs
-from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, state_of, until
+from tests.acceptance.hubs import (
+    ENTRY,
+    Memory,
+    copy_of_the_package,
+    end_hub,
+    entries_in,
+    hub_for,
+    is_alive,
+    state_of,
+    until,
+)
 from tests.acceptance.wire import COMMAND, environment
-from tests.command_line import end_hub, hub_for, in_line
+from tests.command_line import in_line
 from tests.forked_otherwise import StoppingHub
 from tests.index.engines.stub import Stub, stub_serving
 from tests.journal.archive.making import archived

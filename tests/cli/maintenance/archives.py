@@ -15,7 +15,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.ipc import discovery
-from tests.command_line import hub_for, in_line, printed
+from tests.acceptance.hubs import hub_for
+from tests.command_line import in_line, printed
 from tests.journal.archive.making import value_record
 from tests.support import NOON, start
 

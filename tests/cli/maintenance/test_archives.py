@@ -21,10 +21,10 @@ from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.locking import exclusive
-from tests.acceptance.hubs import is_alive, state_of, until
+from tests.acceptance.hubs import hub_for, is_alive, state_of, until
 from tests.capture.memories.shelf import reloaded
 from tests.cli.maintenance.archives import exported, shown
-from tests.command_line import hub_for, in_line, printed, refusal
+from tests.command_line import in_line, printed, refusal
 from tests.forked_otherwise import StoppingHub
 from tests.journal.archive.making import held, memory_record, value_record
 from tests.support import NOON, forget, numbered, start

@@ -20,8 +20,9 @@ from learning_memory_server.journal.records import Records
 from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.server.settings import Settings
+from tests.acceptance.hubs import end_hub, hub_for
 from tests.cli.maintenance.archives import entries_in
-from tests.command_line import end_hub, hub_for, old_entry, printed, refusal
+from tests.command_line import old_entry, printed, refusal
 from tests.journal.archive.making import failure_record, memory_record, value_record
 from tests.support import NOON, full_ghap, ghap
 from tests.terminals import on_a_terminal, read_until
