@@ -24,7 +24,10 @@ get_context("forkserver").set_forkserver_preload(
         "learning_memory_server.cli.doctor.command",
         "learning_memory_server.cli.maintenance.importing",
         "learning_memory_server.cli.sharing",
+        "learning_memory_server.embedding.hashing",
         "learning_memory_server.hub.hub",
+        "learning_memory_server.hub.main",
+        "learning_memory_server.index.engines.edge",
     ]
 )
 
