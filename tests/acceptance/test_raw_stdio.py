@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.journal.codec import JournalRecord
-from tests.acceptance.hubs import ENTRY, TOPICS, apart
+from tests.acceptance.hubs import ENTRY, TOPICS, apart, unhurried
 from tests.acceptance.wire import COMMAND, ERAS, Era, Wire, environment, payload_of, running
 from tests.support import MINUTES
 from tests.tool_names import NAMES
@@ -92,7 +92,9 @@ def test_a_client_completes_the_handshake_and_sees_all_tools(tmp_path: Path, era
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_complete_session_and_a_restart_that_finds_everything(tmp_path: Path, era: Era) -> None:
-    with running(tmp_path, era) as wire:
+    waits = unhurried(tmp_path / "unhurried", "CLUSTERS", "VALIDATING_CLUSTERS", "STORING_CLUSTERS")
+    command = ["env", *(f"{name}={value}" for name, value in waits.items()), str(COMMAND), "--direct"]
+    with running(tmp_path, era, command=command) as wire:
         ids = []
         for number in range(22):
             topic = TOPICS[number % 2]
@@ -120,7 +122,7 @@ def test_a_complete_session_and_a_restart_that_finds_everything(tmp_path: Path, 
         assert found["results"][0]["hypothesis"] == TOPICS[1]
         left_open = start(wire, TOPICS[0])
 
-    with running(tmp_path, era) as again:
+    with running(tmp_path, era, command=command) as again:
         assert again.call("get_active_ghap")["id"] == left_open
         assert again.call("list_ghap_entries", limit=100) == listed
         assert again.call("list_values", full=True) == values
