@@ -56,6 +56,13 @@ IN_PROC: Final = [
 """The marks of tests that look at processes."""
 
 
+OF_VALUES: Final = (
+    *("CLUSTERS", "VALUE_MODEL", "VALIDATING", "VALIDATING_CLUSTERS", "STORING", "STORING_CLUSTERS"),
+    *("CLOSEST_READ", "CLOSEST_MODEL"),
+)
+"""How long tools wait for clusters, values and their vectors; see `unhurried`."""
+
+
 def unhurried(folder: Path, *waits: str) -> dict[str, str]:
     """Return the variable with which Python's processes wait for minutes, so that no machine is too slow for a test.
 

@@ -4,11 +4,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from tests.acceptance.hubs import ENTRY, TOPICS, Memory, apart, entries_in, learn, unhurried, until
+from tests.acceptance.hubs import ENTRY, OF_VALUES, TOPICS, Memory, apart, entries_in, learn, unhurried, until
 from tests.acceptance.wire import ERAS, Era, Wire, payload_of
 from tests.support import MINUTES
 
@@ -31,13 +31,6 @@ files.append, files.replace = then_die(files.append), then_die(files.replace)
 main()
 """
 """A hub that is killed after its first write to a file whose path contains the argument, before it answers."""
-
-
-WAITS: Final = (
-    *("CLUSTERS", "VALUE_MODEL", "VALIDATING", "VALIDATING_CLUSTERS", "STORING", "STORING_CLUSTERS"),
-    *("CLOSEST_READ", "CLOSEST_MODEL"),
-)
-"""How long tools wait for clusters, values and vectors."""
 
 
 class MortalHub:
@@ -105,7 +98,7 @@ def test_a_resolution_is_done_once(memory: Memory, era: Era) -> None:
 
 def test_a_value_is_stored_once(memory: Memory, tmp_path: Path) -> None:
     # The clusters are made again by the next hub, however long a busy machine needs for that.
-    memory.more = unhurried(tmp_path / "unhurried", *WAITS)
+    memory.more = unhurried(tmp_path / "unhurried", *OF_VALUES)
     front = memory.greeted(forks=False)
     for number in range(22):
         topic = TOPICS[number % 2]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.journal.codec import JournalRecord
-from tests.acceptance.hubs import ENTRY, TOPICS, apart, unhurried
+from tests.acceptance.hubs import ENTRY, OF_VALUES, TOPICS, apart, unhurried
 from tests.acceptance.wire import COMMAND, ERAS, Era, Wire, environment, payload_of, running
 from tests.support import MINUTES
 from tests.tool_names import NAMES
@@ -92,7 +92,7 @@ def test_a_client_completes_the_handshake_and_sees_all_tools(tmp_path: Path, era
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_complete_session_and_a_restart_that_finds_everything(tmp_path: Path, era: Era) -> None:
-    waits = unhurried(tmp_path / "unhurried", "CLUSTERS", "VALIDATING_CLUSTERS", "STORING_CLUSTERS")
+    waits = unhurried(tmp_path / "unhurried", *OF_VALUES)
     command = ["env", *(f"{name}={value}" for name, value in waits.items()), str(COMMAND), "--direct"]
     with running(tmp_path, era, command=command) as wire:
         ids = []

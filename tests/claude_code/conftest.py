@@ -19,6 +19,7 @@ from tests.acceptance.hubs import Memory, memory_in, unhurried
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.model import Block, Said, ScriptedModel
 from tests.docs.test_documents import ROOT
+from tests.hub.lines import line, opening
 from tests.sharing.repositories import git
 from tests.support import MINUTES
 
@@ -142,25 +143,20 @@ class ClaudeCode:
 
     def learn(self, *calls: Block, **variables: str) -> None:
         """Call tools as another client of the project does, in turn: that takes a tenth of a session's time."""
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "another", "version": "1"}}
-        frames: list[dict[str, Any]] = [
-            {"id": 0, "method": "initialize", "params": hello},
-            {"method": "notifications/initialized"},
-        ]
-        for number, call in enumerate(calls, 1):
-            tool = {"name": call["name"].rpartition("__")[2], "arguments": call["input"]}
-            frames.append({"id": number, "method": "tools/call", "params": tool})
+        asked = (
+            line("tools/call", number, name=call["name"].rpartition("__")[2], arguments=call["input"])
+            for number, call in enumerate(calls, 2)
+        )
         done = subprocess.run(
             [COMMAND],
-            input="".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames),
+            input=b"".join([*opening("2025-11-25"), *asked]),
             env={**self.environment(), **variables},
             cwd=self.project,
             capture_output=True,
-            text=True,
             check=True,
             timeout=MINUTES,
         )
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        answers = [json.loads(answer) for answer in done.stdout.splitlines()]
         assert len(answers) == 1 + len(calls), done.stdout
         assert not any(answer["result"].get("isError") for answer in answers), done.stdout
 

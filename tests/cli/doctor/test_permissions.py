@@ -31,7 +31,8 @@ def run_as_others_do(environment: dict[str, str]) -> PlainRun:
     def invoke(*arguments: str) -> subprocess.CompletedProcess[str]:
         with Path(os.devnull).open() as nothing, TemporaryFile("w+") as shown, TemporaryFile("w+") as said:
             files = nothing.fileno(), shown.fileno(), said.fileno()
-            status = BoundByPermissions(arguments, {**os.environ, **environment}, files).wait() or 0
+            status = BoundByPermissions(arguments, {**os.environ, **environment}, files).wait()
+            assert status is not None
             shown.seek(0)
             said.seek(0)
             return subprocess.CompletedProcess(arguments, status, shown.read(), said.read())
