@@ -7,7 +7,7 @@ import typer
 
 from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_end
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
-from learning_memory_server.server.main import fast_imports
+from learning_memory_server.system.imports import fast_imports
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 

@@ -19,8 +19,8 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.server.calls import TOOL_USE, unforeseen
-from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.imports import fast_imports
 from learning_memory_server.system.ipc import discovery, jsonrpc
 from learning_memory_server.system.waiting import Budget
 

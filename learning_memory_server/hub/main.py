@@ -7,9 +7,9 @@ from typing import Final, NoReturn
 
 from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.hub.listener import open_door
-from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system import paths
 from learning_memory_server.system.ending import INTERRUPTED, run_and_exit
+from learning_memory_server.system.imports import fast_imports
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.locking import hold
 
