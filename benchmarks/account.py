@@ -15,7 +15,7 @@ from typing import Final
 from benchmarks.recorded import read_sessions
 from benchmarks.recurring import Session
 from learning_memory_server.cli.past import LOSSES
-from learning_memory_server.learning.failures.past import Past
+from learning_memory_server.lessons.errors.past import Past
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 

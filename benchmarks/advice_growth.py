@@ -19,9 +19,9 @@ from typing import Any
 
 from benchmarks.measuring import options_of
 from benchmarks.population import ENTRY, populate, themes
+from learning_memory_server.advice.advisor import Advisor, Related
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.anchors.freshness import blob_ids, digests
+from learning_memory_server.lessons.files.freshness import blob_ids, digests
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Anchor, Ghap

@@ -29,12 +29,12 @@ from benchmarks.measuring import Option, options_of
 from benchmarks.population import completed
 from benchmarks.recorded import lines_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clusters.clusterer import LiveAxis
-from learning_memory_server.learning.clusters.fitting import FitRequest, fit, without_task
+from learning_memory_server.lessons.clustering.clusterer import Clusterer
+from learning_memory_server.lessons.clusters.clusterer import LiveAxis
+from learning_memory_server.lessons.clusters.fitting import FitRequest, fit, without_task
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
-from tests.learning.clustering.parts import places_of
+from tests.lessons.clustering.parts import places_of
 
 Labels = NDArray[np.int64]
 Names = NDArray[np.str_]

@@ -42,11 +42,11 @@ from benchmarks.population import themes
 from benchmarks.recorded import lines_of
 from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.learning.clustering.clusterer import Clusterer, Partition
-from learning_memory_server.learning.clustering.density import unit_rows
-from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
-from learning_memory_server.learning.clusters.fitting import inherit
-from tests.learning.clustering.parts import places_of
+from learning_memory_server.lessons.clustering.clusterer import Clusterer, Partition
+from learning_memory_server.lessons.clustering.density import unit_rows
+from learning_memory_server.lessons.clustering.topic import ClusterEvidence, match_topic
+from learning_memory_server.lessons.clusters.fitting import inherit
+from tests.lessons.clustering.parts import places_of
 
 Vectors = NDArray[np.float32]
 Labels = NDArray[np.int64]

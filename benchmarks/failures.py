@@ -30,11 +30,11 @@ from typing import Any
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_sessions
 from benchmarks.recurring import Session
-from learning_memory_server.learning.failures.error_advisor import Learner
-from learning_memory_server.learning.failures.parse import parse
-from learning_memory_server.learning.failures.pending import PendingFailures
-from learning_memory_server.learning.failures.remedies import remedy_for
-from learning_memory_server.learning.failures.sanitize import shows_error
+from learning_memory_server.lessons.errors.error_advisor import Learner
+from learning_memory_server.lessons.errors.parse import parse
+from learning_memory_server.lessons.errors.pending import PendingFailures
+from learning_memory_server.lessons.errors.remedies import remedy_for
+from learning_memory_server.lessons.errors.sanitize import shows_error
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measuring import Option, options_of
-from learning_memory_server.learning.anchors.anchoring import found_files
-from learning_memory_server.learning.anchors.freshness import Freshness, digests
+from learning_memory_server.lessons.files.anchoring import found_files
+from learning_memory_server.lessons.files.freshness import Freshness, digests
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Resolution
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 

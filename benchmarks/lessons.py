@@ -25,14 +25,14 @@ from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurring import Session
 from benchmarks.values import entry, groups
-from learning_memory_server.learning.failures.ties import programs_of
+from learning_memory_server.advice.ties import programs_of
+from learning_memory_server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
 from learning_memory_server.model.entry import Beginning, Ghap, Lesson, Outcome, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
 from learning_memory_server.server.settings import Settings
 
 DATA: Final = Path(__file__).parent / "data" / "lessons.json"

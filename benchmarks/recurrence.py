@@ -43,11 +43,11 @@ from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.recurring import PROMPT, START, Failed, Session, failures, is_right, last_success, tell
 from benchmarks.values import groups
+from learning_memory_server.advice.advisor import Related
+from learning_memory_server.advice.text import related, session_text
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
-from learning_memory_server.learning.advice.advisor import Related
-from learning_memory_server.learning.advice.text import related, session_text
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap

@@ -26,15 +26,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.learning.failures.cures import cure_id, cures_of
-from learning_memory_server.learning.failures.pending import Ran
-from learning_memory_server.learning.failures.transcripts import Passed, commands_in, find_transcripts
+from learning_memory_server.hooks import event as events
+from learning_memory_server.hooks.event import Event
+from learning_memory_server.lessons.errors.cures import cure_id, cures_of
+from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.transcripts import Passed, commands_in, find_transcripts
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.hooks import event as events
-from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.server.settings import Settings
 
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")

@@ -26,10 +26,10 @@ from typing import Any
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import lines_of
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.failures.parse import head, parse, subcommand
-from learning_memory_server.learning.failures.refusals import can_be_kept, kind_of
+from learning_memory_server.lessons.errors.parse import head, parse, subcommand
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.server.hooks.preferences import question
+from learning_memory_server.rules.hearing import question
+from learning_memory_server.rules.refusals import can_be_kept, kind_of
 
 _PLANS = ("ExitPlanMode", "AskUserQuestion")
 

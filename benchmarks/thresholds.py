@@ -47,9 +47,9 @@ from learning_memory_server.embedding.source import packaged_model
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
-from learning_memory_server.learning.advice.finder import AdviceFinder, Background
-from learning_memory_server.learning.clustering.density import unit_rows
-from learning_memory_server.learning.values.store import learned_text
+from learning_memory_server.lessons.clustering.density import unit_rows
+from learning_memory_server.lessons.finder import AdviceFinder, Background
+from learning_memory_server.lessons.values.store import learned_text
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging

@@ -22,8 +22,8 @@ import numpy as np
 
 from benchmarks.population import completed
 from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
-from learning_memory_server.learning.values.log import closest_members
+from learning_memory_server.lessons.clustering.topic import ClusterEvidence, match_topic
+from learning_memory_server.lessons.values.log import closest_members
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.value import ClusterId, Evidence, Value

@@ -8,8 +8,8 @@ from typing import Any, Final
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.hub.front.answers import ENVELOPE, HANDSHAKE
-from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import build_server

@@ -27,10 +27,10 @@ from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.codec import JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
-from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clusters.clusters import AxisFit
-from learning_memory_server.learning.clusters.fitting import FitRequest, fit
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
+from learning_memory_server.lessons.clustering.clusterer import Clusterer
+from learning_memory_server.lessons.clusters.clusters import AxisFit
+from learning_memory_server.lessons.clusters.fitting import FitRequest, fit
+from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.advice import AdviceKind, Citation, Effect
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run

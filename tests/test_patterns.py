@@ -18,15 +18,15 @@ import pytest
 
 import learning_memory_server
 from learning_memory_server.cli.clients import json_text, toml_text
+from learning_memory_server.hooks import event
 from learning_memory_server.index.memory_chunks import blocks
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.failures import outcomes, parse, remedies, sanitize
-from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.lessons.errors import outcomes, parse, remedies, sanitize
+from learning_memory_server.lessons.errors.pending import Ran
 from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.recall.recall import with_iso_dates
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.server.hooks import event
 from learning_memory_server.sharing import files
 from learning_memory_server.system.invisible import shown
 from learning_memory_server.system.ipc import jsonrpc

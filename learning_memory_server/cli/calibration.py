@@ -6,7 +6,7 @@ from typing import Any, Final
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Offline, ProjectOption, Result, chosen_project, open_settings
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.calibration import ENOUGH
+from learning_memory_server.lessons.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
 
 _INTERVAL: Final = "{interval[0]:.2f} to {interval[1]:.2f}"

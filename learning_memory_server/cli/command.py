@@ -19,15 +19,15 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.review import Review
-from learning_memory_server.learning.values.log import Standing, weigh_all
+from learning_memory_server.lessons.validity import Validity
+from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.rules.review import Review
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.sharing.shared import SHARED, SharedLessons

@@ -3,15 +3,15 @@
 import os
 from typing import Final
 
+from learning_memory_server.advice.text import UNCONFIRMED, context as context_of, helped_most
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.listing import next_step
-from learning_memory_server.learning.advice.names import Names
-from learning_memory_server.learning.advice.text import UNCONFIRMED, context as context_of, helped_most
+from learning_memory_server.hooks import event
+from learning_memory_server.lessons.names import Names
 from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
-from learning_memory_server.server.hooks import event
 
 _RULES: Final = {
     event.SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",

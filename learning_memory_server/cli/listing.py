@@ -10,7 +10,7 @@ from rich.text import Text
 from learning_memory_server.cli import command, out
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.values.log import ordered
+from learning_memory_server.lessons.values.log import ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import as_seen

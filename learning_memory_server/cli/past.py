@@ -14,8 +14,8 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
-from learning_memory_server.learning.failures.past import Loss
-from learning_memory_server.learning.failures.transcripts import Passed
+from learning_memory_server.lessons.errors.past import Loss
+from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.memory import Memory

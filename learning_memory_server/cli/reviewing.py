@@ -12,11 +12,11 @@ from learning_memory_server.cli.access import Connection, open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.sharing import RULE_MAX, change_rules, rules_of
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.learning.failures.cures import ascii_of
-from learning_memory_server.learning.review import Waiting, WaitingKind
+from learning_memory_server.lessons.errors.cures import ascii_of
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.rules.review import Waiting, WaitingKind
 from learning_memory_server.server.views import fields
 from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
 from learning_memory_server.sharing.tree import top_of

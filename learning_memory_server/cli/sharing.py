@@ -19,8 +19,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Offline, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.learning.review import WaitingKind
-from learning_memory_server.learning.values.log import Standing
+from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import WEIGHTS
@@ -28,6 +27,7 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Tier
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.review import WaitingKind
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import files, tree

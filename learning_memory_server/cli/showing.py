@@ -11,7 +11,7 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.learning.values.log import Standing
+from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import LISTING_MAX

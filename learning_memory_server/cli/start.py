@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from learning_memory_server.advice.text import UNCONFIRMED
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
@@ -27,10 +28,9 @@ from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
-from learning_memory_server.learning.advice.text import UNCONFIRMED
-from learning_memory_server.learning.failures.transcripts import projects_folder
-from learning_memory_server.learning.preferences import FOUND
+from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model.project import short_name
+from learning_memory_server.rules.preferences import FOUND
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED

@@ -24,6 +24,7 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
+from learning_memory_server.hooks.event import answer_for, arguments_of
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import PlainCalls, import_protocol
 from learning_memory_server.model import limits
@@ -34,7 +35,6 @@ from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import journal_notices
-from learning_memory_server.server.hooks.event import answer_for, arguments_of
 from learning_memory_server.server.settings import Settings, explain_settings_mismatch, setting_notices
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts

@@ -17,9 +17,9 @@ import structlog
 from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.text import session_text
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import MARKER

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recurring import EACH, Row, Session, failures, figures, is_right, last_success, sessions_in, tell
-from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.lessons.errors.pending import Ran
 from learning_memory_server.server.settings import Settings
-from tests.learning.failures.written import failed, ran, write_transcript
+from tests.lessons.errors.written import failed, ran, write_transcript
 from tests.support import NOON
 
 MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"

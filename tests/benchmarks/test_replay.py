@@ -13,8 +13,8 @@ from learning_memory_server.model.entry import Ghap, Resolution, Revision
 from learning_memory_server.model.value import Verdict
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from learning_memory_server.server.settings import Settings
-from tests.learning.advice.parts import MeasuredModel
-from tests.learning.values.parts import value
+from tests.advice.parts import MeasuredModel
+from tests.lessons.values.parts import value
 from tests.support import ALICE, NOON, TOPICS, full_ghap, ghap, numbered
 
 PACKAGED: Final = cache(load_packaged)

@@ -7,7 +7,7 @@ import pytest
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say
 from tests.client_folders import folder_name
-from tests.learning.failures.written import failed, ran, write_transcript
+from tests.lessons.errors.written import failed, ran, write_transcript
 
 pytestmark = pytest.mark.slow
 

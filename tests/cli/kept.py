@@ -8,12 +8,12 @@ import pytest
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
+from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.failure import Failure, error_id, failure_id
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Stance
-from tests.learning.values.parts import value
+from tests.lessons.values.parts import value
 
 VALUE = "value_20260103_000000_0a1b2c"
 MEMORIES = ("3f2a0c11-0000-4000-8000-000000000001", "3f2b0c11-0000-4000-8000-000000000002")

@@ -12,8 +12,8 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.calibration import LEAST
+from learning_memory_server.lessons.calibration import LEAST
+from learning_memory_server.lessons.shown import AdviceLog
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Trial
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus

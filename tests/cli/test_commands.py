@@ -17,7 +17,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.cli.app import declared
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
+from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import ClusterId
@@ -26,7 +26,7 @@ from learning_memory_server.system.locking import exclusive
 from tests.command_line import SUBJECTS, in_line, old_entry, printed, refusal
 from tests.index.engines.double import Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
-from tests.learning.values.parts import value
+from tests.lessons.values.parts import value
 from tests.support import NOON, numbered, start
 
 HEAVY = {

@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.lessons.shown import AdviceLog
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now

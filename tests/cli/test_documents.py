@@ -13,7 +13,7 @@ from scripts.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.command_line import old_entry, printed
 from tests.index.engines.double import serving
-from tests.learning.failures.written import failed, ran, write_transcript
+from tests.lessons.errors.written import failed, ran, write_transcript
 
 CALLS = {
     "start": ["--yes"],

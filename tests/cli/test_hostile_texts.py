@@ -12,15 +12,15 @@ import pytest
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.sharing.promote import LEARNED
 from tests.client_folders import folder_name
-from tests.learning.failures.written import failed, ran, refused, write_transcript
-from tests.learning.values.parts import value
+from tests.lessons.errors.written import failed, ran, refused, write_transcript
+from tests.lessons.values.parts import value
 from tests.sharing.repositories import git
 from tests.support import CONFIRMED, MINUTES, NOON, full_ghap
 from tests.terminals import on_a_terminal

@@ -7,7 +7,7 @@ import pytest
 
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed, refusal
-from tests.learning.failures.written import failed, ran, write_transcript
+from tests.lessons.errors.written import failed, ran, write_transcript
 
 OTHER = "Exit code 1\nSyntaxError: invalid syntax"
 LOST = "Exit code 1\n(eval):cd:1: no such file or directory: beds"

@@ -12,7 +12,7 @@ import pytest
 import typer.main
 
 from learning_memory_server.cli.app import app
-from learning_memory_server.learning.preferences import FOUND
+from learning_memory_server.rules.preferences import FOUND
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG

@@ -23,10 +23,10 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.system.waiting import Budget
+from tests.advice.parts import MeasuredModel
 from tests.embedding.gated import SlowLoad
 from tests.index.engines.double import QdrantDouble, serving
-from tests.learning.advice.parts import MeasuredModel
-from tests.learning.values.parts import CACHE, GOOD, POOL
+from tests.lessons.values.parts import CACHE, GOOD, POOL
 from tests.server.test_waits import call
 from tests.services import opened as services_in, run as run_operation
 from tests.support import Parts, about, full_ghap, numbered, open_parts

@@ -17,7 +17,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis

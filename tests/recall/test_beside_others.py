@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.lessons.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations import operate
+from tests.advice.parts import MeasuredModel
 from tests.index.engines.double import QdrantDouble, serving
-from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import ENTRY
 from tests.services import opened
 from tests.support import ALICE, TOPICS, about

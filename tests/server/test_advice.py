@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.lessons.finder import AdviceFinder
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
-from tests.learning.advice.parts import MeasuredModel
+from tests.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, at_work, indexing
 from tests.support import in_one_task
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.learning.advice.text import session_text
+from learning_memory_server.advice.text import session_text
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services

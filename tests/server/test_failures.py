@@ -16,8 +16,8 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.writer import IndexWriter
-from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.lessons.clusters.clusterer import ExperienceClusterer
+from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Services

@@ -16,7 +16,7 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.toolset import STORED_TEXT
 from learning_memory_server.server.views import entry_views, fields as view_fields
-from tests.learning.values.parts import value
+from tests.lessons.values.parts import value
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, OTHER_PROJECT, Agent, agent_of, open_index
 from tests.services import opened
 from tests.support import NOON, full_ghap, ghap

@@ -11,16 +11,16 @@ import pytest
 from mcp import Client
 from structlog.testing import capture_logs
 
+from learning_memory_server.advice.text import session_text
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.learning.advice.text import session_text
+from learning_memory_server.hooks.event import Event
+from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.hooks.event import Event
-from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.settings import Settings
-from tests.learning.advice.parts import MeasuredModel
+from tests.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, at_work, connected, only_text
 from tests.server.test_advice import patient
 from tests.support import in_one_task

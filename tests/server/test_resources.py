@@ -7,9 +7,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.log import Trials
-from learning_memory_server.learning.advice.text import session_text
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.text import session_text
+from learning_memory_server.lessons.shown import Trials
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.caller import Caller

@@ -18,7 +18,7 @@ from learning_memory_server.server.composition.services import Services
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Request, Wrong
 from tests.index.engines.double_engine import Answer, recorded
-from tests.learning.values.parts import CACHE, GOOD, POOL
+from tests.lessons.values.parts import CACHE, GOOD, POOL
 from tests.server.agent import ENTRY
 from tests.services import opened, run
 from tests.support import ALICE, about, keeping_up, until

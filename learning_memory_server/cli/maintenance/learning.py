@@ -16,14 +16,14 @@ from learning_memory_server.cli.command import Commands, Offline, Result, curren
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LOSSES, LearnReport, LeftOut
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures import transcripts
-from learning_memory_server.learning.failures.error_advisor import Learner, unknown
-from learning_memory_server.learning.failures.past import Past
-from learning_memory_server.learning.failures.refusals import refusal_of
+from learning_memory_server.lessons.errors import transcripts
+from learning_memory_server.lessons.errors.error_advisor import Learner, unknown
+from learning_memory_server.lessons.errors.past import Past
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.memory import REFUSAL, Memory
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.refusals import refusal_of
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.advice.advisor import Advisor, Citing
+from learning_memory_server.advice.ties import Ties
 from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
+from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.index.document import SHAPES
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.index import VectorIndex
@@ -22,28 +25,25 @@ from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.advisor import Advisor, Citing
-from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.anchors.anchoring import Anchoring
-from learning_memory_server.learning.clusters.child import ChildFitting
-from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
-from learning_memory_server.learning.failures.ties import Ties
-from learning_memory_server.learning.review import Review
-from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.lessons.clusters.child import ChildFitting
+from learning_memory_server.lessons.clusters.clusterer import ExperienceClusterer
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
+from learning_memory_server.lessons.files.anchoring import Anchoring
+from learning_memory_server.lessons.finder import AdviceFinder
+from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.hearing import Preferences
+from learning_memory_server.rules.review import Review
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import LandmarkStore
-from learning_memory_server.server.hooks.hooks import Hooks
-from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.locking import hold
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import VectorStore
     from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.index.reconciling import DocumentSource
-    from learning_memory_server.learning.clusters.fitting import Fitting
+    from learning_memory_server.lessons.clusters.fitting import Fitting
     from learning_memory_server.server.settings import Settings
 
 log = structlog.get_logger()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.capture.entries.timeline import Tally
-from learning_memory_server.learning.advice.log import counts_of
+from learning_memory_server.lessons.shown import counts_of
 from learning_memory_server.model.lines import counted
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views.calibration_views import calibration_stats

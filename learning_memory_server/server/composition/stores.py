@@ -10,13 +10,13 @@ from learning_memory_server.errors import NotFoundError, did_you_mean
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.learning.advice.log import AdviceLog, Trials
-from learning_memory_server.learning.preferences import FOUND, PreferenceLog
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
+from learning_memory_server.lessons.shown import AdviceLog, Trials
+from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import Clock
+from learning_memory_server.rules.preferences import FOUND, PreferenceLog
 from learning_memory_server.server.settings import Settings
 
 CURRENT: Final = "current"  # How a filter names the caller's own project

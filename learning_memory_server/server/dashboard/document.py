@@ -17,12 +17,12 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import without_empty
-from learning_memory_server.learning.review import Waiting
-from learning_memory_server.learning.values.log import Standing, weigh_all
+from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item, Trial
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.rules.review import Waiting
 from learning_memory_server.server.views import (
     calibration_views,
     entry_views,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.learning.clusters.clusters import AxisClusters
+    from learning_memory_server.lessons.clusters.clusters import AxisClusters
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
     from learning_memory_server.server.composition.services import Services

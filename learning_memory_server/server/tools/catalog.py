@@ -5,10 +5,10 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from learning_memory_server.learning.failures.sanitize import ends
+from learning_memory_server.hooks.event import BEFORE_TOOL, Event, put_in
+from learning_memory_server.hooks.hooks import Hooks
+from learning_memory_server.lessons.errors.sanitize import ends
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
-from learning_memory_server.server.hooks.event import BEFORE_TOOL, Event, put_in
-from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 from learning_memory_server.system.recent import Recent

@@ -7,18 +7,18 @@ import structlog
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.advice import text
+from learning_memory_server.advice.advisor import Advisor, Citing
+from learning_memory_server.advice.ties import Ties
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import EntryOwner, named
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import without_empty
-from learning_memory_server.learning.advice import text
-from learning_memory_server.learning.advice.advisor import Advisor, Citing
-from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.anchors.anchoring import Anchoring
-from learning_memory_server.learning.calibration import track_record
-from learning_memory_server.learning.failures.ties import Ties
-from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.lessons.calibration import track_record
+from learning_memory_server.lessons.files.anchoring import Anchoring
+from learning_memory_server.lessons.validity import Validity
+from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller

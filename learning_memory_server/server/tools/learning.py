@@ -6,8 +6,8 @@ from pydantic import Field
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.values.store import CitedEntries, ValueStore
+from learning_memory_server.lessons.clusters.clusterer import ExperienceClusterer
+from learning_memory_server.lessons.values.store import CitedEntries, ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.lines import counted

@@ -11,18 +11,18 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
-from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.values.log import Standing
-from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.lessons.validity import Validity
+from learning_memory_server.lessons.values.log import Standing
+from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Axis, ResponseFormat, SearchMode, Strategy
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher
+from learning_memory_server.rules.hearing import Preferences
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Projects
-from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, memory_views, value_views

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from learning_memory_server.capture.entries.timeline import Tally
 from learning_memory_server.journal.codec import without_empty
-from learning_memory_server.learning.advice.log import counts_of
-from learning_memory_server.learning.calibration import LEAST, Score, forecasts_of, rate, rates_by, saving, score
+from learning_memory_server.lessons.calibration import LEAST, Score, forecasts_of, rate, rates_by, saving, score
+from learning_memory_server.lessons.shown import counts_of
 from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure

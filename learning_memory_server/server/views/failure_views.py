@@ -6,8 +6,8 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.journal.codec import without_empty
-from learning_memory_server.learning.failures.cures import followed
-from learning_memory_server.learning.failures.remedies import remedy_for, seen
+from learning_memory_server.lessons.errors.cures import followed
+from learning_memory_server.lessons.errors.remedies import remedy_for, seen
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.server.views import fields
 

@@ -14,9 +14,9 @@ from learning_memory_server.model.lines import shortened
 from learning_memory_server.server.views import fields
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.clusters.clusters import ExperienceCluster
-    from learning_memory_server.learning.values.log import Likeness, Standing
-    from learning_memory_server.learning.values.store import Validation
+    from learning_memory_server.lessons.clusters.clusters import ExperienceCluster
+    from learning_memory_server.lessons.values.log import Likeness, Standing
+    from learning_memory_server.lessons.values.store import Validation
     from learning_memory_server.model.value import Value
     from learning_memory_server.model.vocabulary import Stance
 

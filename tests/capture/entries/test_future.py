@@ -12,7 +12,7 @@ from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.learning.clusters.clusters import Outcomes
+from learning_memory_server.lessons.clusters.clusters import Outcomes
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import utc_now

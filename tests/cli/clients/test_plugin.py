@@ -16,8 +16,8 @@ from learning_memory_server.cli.clients import claude_code as plugin
 from learning_memory_server.cli.clients.catalog import Launch, Machine
 from learning_memory_server.cli.clients.change import packaged
 from learning_memory_server.errors import ClientSetupError
-from learning_memory_server.server.hooks import event
-from learning_memory_server.server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
+from learning_memory_server.hooks import event
+from learning_memory_server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
 from learning_memory_server.server.tools.catalog import hook, toolset
 from learning_memory_server.version import VERSION
 

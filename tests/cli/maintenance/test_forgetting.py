@@ -11,14 +11,14 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.log import Trials
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
+from learning_memory_server.lessons.shown import Trials
+from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Stance
 from tests.cli.maintenance.archives import entries_in
 from tests.command_line import in_line, printed, refusal
-from tests.learning.values.parts import value
+from tests.lessons.values.parts import value
 from tests.services import opened as services_in
 from tests.stored_secrets import sow, traces
 from tests.support import NOON

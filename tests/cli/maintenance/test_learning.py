@@ -14,13 +14,13 @@ import pytest
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
 from tests.client_folders import folder_name
 from tests.command_line import printed, refusal
-from tests.learning.failures.agent import Agent
-from tests.learning.failures.written import NOON, Call, failed, ran, refused, write_transcript
+from tests.lessons.errors.agent import Agent
+from tests.lessons.errors.written import NOON, Call, failed, ran, refused, write_transcript
 from tests.terminals import on_a_terminal, read_until
 
 MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))

@@ -12,8 +12,8 @@ from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import Memory
 from tests.cli.maintenance.test_learning import learn, own, projects
 from tests.command_line import printed
-from tests.learning.failures.imitations import imitations
-from tests.learning.failures.written import NOON, ran, refused, refused_earlier, write_transcript
+from tests.lessons.errors.imitations import imitations
+from tests.lessons.errors.written import NOON, ran, refused, refused_earlier, write_transcript
 from tests.support import MINUTES
 from tests.terminals import on_a_terminal, read_until
 

@@ -16,7 +16,7 @@ from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import failure_id
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed
-from tests.learning.failures.written import NOON, failed, ran, write_transcript
+from tests.lessons.errors.written import NOON, failed, ran, write_transcript
 
 EARLIER = NOON - timedelta(days=2)
 MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))

@@ -20,8 +20,8 @@ from learning_memory_server.index.ranking.fusion import Basis, Explanation
 from learning_memory_server.index.ranking.threshold import OFF_TOPIC, counted_as_usual, least_strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.entry_views import left_out_note
+from tests.advice.parts import MeasuredModel
 from tests.capture.memories.shelf import open_shelf
-from tests.learning.advice.parts import MeasuredModel
 from tests.support import Parts, about, numbered, open_parts
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from learning_memory_server.learning.calibration import forecasts_of, score
+from learning_memory_server.lessons.calibration import forecasts_of, score
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import HOSTILE, THEMES, entry, fill_with_hostile_texts, learn, nothing

@@ -15,7 +15,7 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.services import Services
 from tests.journal.archive.making import advice_record, failure_record, held, value_record, verdict_record
-from tests.learning.failures.agent import Agent
+from tests.lessons.errors.agent import Agent
 from tests.services import opened, run
 from tests.support import ALICE, NOON, about, ghap
 

@@ -1,1 +1,0 @@
-"""Learning from experiences: clusters, values, calibration, failures and advice."""

@@ -1,0 +1,1 @@
+"""What agents learned: how near a lesson is, its files, errors and effects, clusters, values and calibration."""

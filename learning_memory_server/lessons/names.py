@@ -1,0 +1,145 @@
+"""Names: files, identifiers and codes that few texts of a project have. A lesson that has one is about it."""
+
+import os
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Container, Iterable, Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.index.document import axis_text
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.journal.answers import Answers
+from learning_memory_server.lessons.errors.parse import head, looks, parse
+from learning_memory_server.lessons.files.freshness import project_root, tracked_by_git
+from learning_memory_server.lessons.finder import distinct, may_tell
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.vocabulary import Axis
+
+_TEXTS: Final = 200  # How many of a project's last prompts and commands are remembered
+_USED: Final = 10  # In how many of them a name may be, without those of the session that asks and of the lesson's own
+_LESSONS: Final = 500  # How many of a project's newest lessons are looked at
+_FEW, _SHARE = 2, 0.02
+"""How many lessons on different things may have a name: so many, or this share of them."""
+_LEAST: Final = 3  # The shortest name
+_WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
+_CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
+_ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
+
+
+@cache
+def _programs() -> frozenset[str]:
+    """Return the names of the programs of PATH."""
+    found = set[str]()
+    for folder in os.get_exec_path():
+        try:
+            found.update(each.name for each in Path(folder).iterdir())
+        except OSError:
+            continue
+    return frozenset(found)
+
+
+def names_in(text: str, once: Container[str] = ()) -> frozenset[str]:
+    """Return the names in a text: paths, identifiers and codes, and files of which the project has one: `once`."""
+    found = set[str]()
+    for word in _WORD.findall(_ADDRESS.sub(" ", text)):
+        path = word.removeprefix("./").rstrip(".")
+        name = path.rpartition("/")[2]
+        if len(name) < _LEAST or word.startswith("-") or name in _programs():
+            continue
+        if name in once or _CODE.match(name.partition(".")[0]):
+            found.add(name)
+        if "/" in path.strip("/"):
+            found.add(path)
+    return frozenset(found)
+
+
+@dataclass(eq=False)
+class Names:
+    """Tells which lessons have the names of a text, in every project."""
+
+    collector: ObservationCollector
+    answers: Answers | None = None
+    shared_by: Callable[[str], Iterable[Ghap]] = lambda _project: ()
+    _once: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _texts: defaultdict[str, deque[tuple[str, frozenset[str]]]] = field(
+        default_factory=lambda: defaultdict(lambda: deque(maxlen=_TEXTS)), init=False
+    )
+    _entries: dict[str, tuple[Ghap, frozenset[str], frozenset[str]]] = field(default_factory=dict, init=False)
+
+    def look(self, folder: str) -> None:
+        """Read which files git tracks in a project; takes as long as a disk."""
+        root = project_root(folder)
+        counts = Counter(name.rpartition("/")[2] for name in (tracked_by_git(root) if root else ()))
+        once = frozenset(name for name, count in counts.items() if count == 1)
+        if self._once.setdefault(folder, frozenset()) != once:
+            self._once[folder] = once
+            self._entries.clear()
+
+    def heard(self, text: str, caller: Caller) -> list[Ghap]:
+        """Return the lessons that have a name of a prompt or a command, which counts as one of the last ones."""
+        text = text.replace(f"{caller.folder}/", "") if caller.folder else text
+        if not (found := names_in(text, self._once.get(caller.folder, ()))):
+            return []
+        self._texts[caller.project].append((caller.session, found))
+        return self._lessons(found, caller)
+
+    def besides(self, text: str, caller: Caller) -> str:
+        """Return what a text says besides names."""
+        once = self._once.get(caller.folder, ())
+        return _WORD.sub(lambda word: "" if names_in(word[0], once) else word[0], text)
+
+    def runs(self, command: str, entry: Ghap, caller: Caller) -> bool:
+        """Return whether a command runs a program or a script that an entry names, to do more than look."""
+        run = " ".join(head(step.call)[1] for step in parse(command).steps if not looks(step))
+        return not self._of(entry, caller)[0].isdisjoint(names_in(run))
+
+    def at(self, place: str, caller: Caller) -> list[Ghap]:
+        """Return the lessons that name where a caller works: a branch, and files and folders, a line each."""
+        return self._lessons(names_in(place, self._once.get(caller.folder, ())), caller, place.partition("\n")[0])
+
+    def _lessons(self, names: AbstractSet[str], caller: Caller, branch: str = "") -> list[Ghap]:
+        """Return the lessons that have one of these names, or the words of a branch, if few others have it.
+
+        Those that have most of them come first, of these the newest.
+        """
+        words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
+        newest = [*islice(self.collector.timeline.newest(caller.project), _LESSONS)]
+        shared = [*self.shared_by(caller.project)]
+        # Mostly no lesson has a name of the text: then nothing more is asked of 200 of them.
+        if len(words) < 2 and all(names.isdisjoint(self._of(each, caller)[0]) for each in (*newest, *shared)):
+            return []
+        known = [*(each for each in newest if may_tell(each, self.answers)), *shared]
+        most = max(_FEW, int(_SHARE * len(known)))
+        groups = {name: [each for each in known if name in self._of(each, caller)[0]] for name in names}
+        if len(words) > 1:
+            groups[""] = [each for each in known if words <= self._of(each, caller)[1]]
+        rare = Counter(
+            each.id
+            for name, group in groups.items()
+            if len(group) <= _LESSONS * _SHARE * _FEW and len(distinct(group)) <= most
+            for each in group
+            if self._is_rare(name, caller, each)
+        )
+        return sorted((each for each in known if each.id in rare), key=lambda each: -rare[each.id])
+
+    def _is_rare(self, name: str, caller: Caller, entry: Ghap) -> bool:
+        involved = {caller.session, entry.agent_session}
+        used = (name in found for session, found in self._texts[caller.project] if session not in involved)
+        return sum(used) <= _USED
+
+    def _of(self, entry: Ghap, caller: Caller) -> tuple[frozenset[str], frozenset[str]]:
+        """Return an entry's names, with the files that were edited for it, and its terms."""
+        known = self._entries.get(entry.id)
+        if known is None or known[0] is not entry:
+            text = axis_text(entry, Axis.FULL)
+            once = self._once.get(caller.folder, ())
+            files = "\n".join(each.file for each in entry.anchors if not each.is_read)
+            known = entry, names_in(f"{text}\n{files}", once), frozenset(terms(text))
+            self._entries[entry.id] = known
+        return known[1:]

@@ -1,0 +1,18 @@
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+from tests.lessons.errors.agent import Agent, Shield
+
+
+@pytest.fixture
+def shield(tmp_path: Path) -> Shield:
+    return Shield(tmp_path, RedactionGate(build_redactor()))
+
+
+@pytest.fixture
+def agent(shield: Shield) -> Agent:
+    """The first session."""
+    return shield.session("first")

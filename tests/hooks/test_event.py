@@ -1,0 +1,191 @@
+"""What clients give to a hook that is a command, in the arguments of the tool.
+
+Which file a tool has read or edited, and which lines changed.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from learning_memory_server.hooks.event import EDIT_MAX, Event, answer_for, arguments_of, edit_in, put_in
+
+
+def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
+    """Return what a client says of a command."""
+    given = {"hook_event_name": event, "tool_name": tool, "tool_input": {"command": "make"}}
+    return given if response is None else {**given, "tool_response": response}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (
+            {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/shop", "source": "resume"},
+            {"event": "SessionStart", "source": "resume", "agent": "", "session": "s", "folder": "/shop", "again": ""},
+        ),
+        ({"hook_event_name": "PostToolUse", "agent_id": "a1"}, {"event": "PostToolUse", "agent": "a1", "again": ""}),
+        (
+            {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": True},
+            {"event": "Stop", "session": "s", "again": "true"},
+        ),
+        (
+            ran("Bash", {"stdout": "built", "stderr": "a warning", "interrupted": False}),
+            {"event": "PostToolUse", "command": "make", "output": "built", "stderr": "a warning", "again": ""},
+        ),
+        (
+            ran("PowerShell", {"stdout": "built", "stderr": "", "interrupted": False}),
+            {"event": "PostToolUse", "command": "make", "output": "built", "stderr": "", "again": ""},
+        ),
+        (
+            ran("run_in_terminal", "built"),
+            {"event": "PostToolUse", "command": "make", "output": "built", "unknown": "true", "again": ""},
+        ),
+        (ran("Write", None), {"event": "PostToolUse", "again": ""}),
+        ({"hook_event_name": 3, "tool_input": "make", "tool_response": [1]}, {"again": ""}),
+    ],
+)
+def test_what_a_client_says_becomes_arguments(given: dict[str, Any], wanted: dict[str, str]) -> None:
+    assert arguments_of(given) == {"alone": "", **wanted}
+
+
+def test_the_events_of_gemini_cli_are_those_of_claude_code() -> None:
+    assert Event("BeforeAgent").kind == Event("UserPromptSubmit").kind
+    assert Event("AfterTool").kind == Event("PostToolUse").kind
+
+
+@pytest.mark.parametrize("given", [None, [1, 2], "SessionStart", 1])
+def test_what_is_not_an_object_says_nothing(given: object) -> None:
+    assert arguments_of(given) == {}
+
+
+WRAPPED = "<untrusted_context>\nOutput: {}\nProcess Group PGID: 46\n</untrusted_context>"
+
+
+def gemini(content: str) -> dict[str, Any]:
+    return {"tool_response": {"llmContent": content}}
+
+
+def copilot(result: str) -> dict[str, Any]:
+    return {"tool_result": {"text_result_for_llm": result}}
+
+
+@pytest.mark.parametrize(
+    ("client", "given", "wanted"),
+    [
+        ("gemini", gemini(WRAPPED.format("built")), {"output": "built"}),
+        (
+            "gemini",
+            gemini(WRAPPED.format("Error: no\nExit Code: 3")),
+            {"output": "Error: no", "error": "Exit code 3\nError: no"},
+        ),
+        (
+            "gemini",
+            ran("run_shell_command", {"llmContent": "Output: broken\nExit Code: 2"}, "AfterTool"),
+            {"event": "AfterTool", "command": "make", "output": "broken", "error": "Exit code 2\nbroken"},
+        ),
+        ("gemini", gemini("of another form"), {"output": "of another form", "unknown": "true"}),
+        ("gemini", gemini(WRAPPED.format("(empty)\nExit Code: 1")), {"output": "", "error": "Exit code 1\n"}),
+        ("codex", {"tool_response": "built\n"}, {"output": "built\n", "unknown": "true"}),
+        ("copilot", copilot("built\n<shellId: 0 completed with exit code 0>"), {"output": "built"}),
+        (
+            "copilot",
+            copilot("broken\n<shellId: 1 completed with exit code 3>"),
+            {"output": "broken", "error": "Exit code 3\nbroken"},
+        ),
+        ("copilot", copilot("still running"), {"output": "still running", "unknown": "true"}),
+        # VS Code, by its documentation.
+        (
+            "copilot",
+            {"hookEventName": "PostToolUse", "sessionId": "s", "tool_response": "built"},
+            {"event": "PostToolUse", "session": "s", "output": "built", "unknown": "true"},
+        ),
+        ("copilot", {"hook_event_name": "SessionStart"}, {"event": "SessionStart", "agent": "", "again": "true"}),
+        (
+            "cursor",
+            {"hook_event_name": "sessionStart", "conversation_id": "s"},
+            {"event": "sessionStart", "session": "s", "agent": "", "alone": "true"},
+        ),
+    ],
+)
+def test_each_client_says_the_end_of_a_command_in_its_way(
+    client: str, given: dict[str, Any], wanted: dict[str, str]
+) -> None:
+    assert arguments_of(given, client) == {"again": "", "alone": "", **wanted}
+
+
+def test_what_hooks_said_before_is_no_part_of_a_prompt() -> None:
+    prompt = "<hook_context>a &lt;lesson&gt;</hook_context>\n\n<hook_context>b</hook_context>\n\nfix <b> this"
+
+    assert arguments_of({"prompt": prompt}, "gemini")["prompt"] == "fix <b> this"
+
+
+SAID = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
+
+
+@pytest.mark.parametrize(
+    ("client", "wanted"),
+    [
+        ("", SAID),
+        ("gemini", SAID),
+        ("codex", SAID.replace("<b>", "&lt;b&gt;")),
+        ("copilot", f'{{"additionalContext":"é <b>",{SAID[1:]}'),
+        ("cursor", '{"additional_context":"é <b>"}'),
+    ],
+)
+def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(client: str, wanted: str) -> None:
+    assert answer_for(client, SAID) == wanted
+    assert answer_for(client, "{}") == "{}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "wanted"),
+    [
+        ("Read", {"file_path": "/shop/a.py"}, {"file": "/shop/a.py", "old": "", "new": ""}),
+        (
+            "replace",
+            {"file_path": "a.py", "old_string": "a", "new_string": "b"},
+            {"file": "a.py", "old": "a", "new": "b"},
+        ),
+        ("create_file", {"filePath": "/shop/a.py", "content": "b"}, {"file": "/shop/a.py", "old": "", "new": "b"}),
+        (
+            "apply_patch",
+            {"command": "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-a\n+b\n*** Add File: c.py\n+c\n"},
+            {"file": "a.py", "old": "a", "new": "b"},
+        ),
+        ("apply_patch", {"command": "nothing"}, {}),
+        ("Bash", {"command": "make"}, {}),
+    ],
+)
+def test_each_clients_tools_name_their_file(tool: str, given: dict[str, str], wanted: dict[str, str]) -> None:
+    assert edit_in(tool, given) == wanted
+
+
+def test_the_lines_of_claude_codes_patch_are_what_was_changed() -> None:
+    patch = json.dumps([{"lines": [" same", "-a", "+b"]}, {"lines": ["+c"]}])
+
+    assert put_in(patch, "the whole file") == "b\nc"
+    assert put_in("[]", "a new file") == "a new file"
+
+
+@pytest.mark.parametrize("patch", ["{", "1", '[{"lines": 1}]', '[{"lines": [1]}]', "[[]]", "[" * 100_000])
+def test_a_patch_that_says_nothing_changes_nothing(patch: str) -> None:
+    assert put_in(patch, "b" * 2 * EDIT_MAX) == "b" * EDIT_MAX
+
+
+@pytest.mark.parametrize("half", [chr(0xD83D), chr(0xDE00), chr(0xDE00) + chr(0xD83D), chr(0xDCFF)])
+@pytest.mark.parametrize("client", ["", "codex", "gemini", "copilot", "cursor"])
+def test_half_an_emoji_is_replaced_and_the_rest_is_told(half: str, client: str) -> None:
+    text = f"text {half}"
+    given: dict[str, Any] = {
+        **dict.fromkeys(("session_id", "cwd", "prompt", "error", "agent_id"), text),
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": text},
+        "tool_response": {"stdout": text, "stderr": text, "backgroundTaskId": text},
+    }
+    edit = {**given, "tool_name": "Edit", "tool_input": {"file_path": text, "old_string": text, "new_string": text}}
+
+    found = [*arguments_of(given, client).values(), *arguments_of(edit, client).values()]
+    assert len([each for each in found if each == "text " + "?" * len(half)]) >= 10
+    "".join(found).encode()

@@ -1,0 +1,179 @@
+"""What is kept of failing commands, and what is not."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.journal.archive.contents import checked_record
+from learning_memory_server.journal.codec import FAILURE, JournalRecord
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
+from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.system import files
+from tests.lessons.errors.agent import MISSING, NOW, Agent, Shield
+
+
+def content_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_what_is_known_already_is_written_once(tmp_path: Path, agent: Agent) -> None:
+    await agent.mends()
+    before = content_of(tmp_path)
+    await agent.fails("ls x", "ls: x: No such file or directory")
+    written = content_of(tmp_path)
+    for _ in range(3):
+        await agent.fails("ls x", "ls: x: No such file or directory")
+        await agent.succeeds("ls x | head")
+        await agent.succeeds("ls x | head")
+    assert written.startswith(before)
+    assert content_of(tmp_path).count(b"\n") == written.count(b"\n") + 1
+
+
+async def test_what_lines_say_of_edits_stays_with_them(shield: Shield, agent: Agent, tmp_path: Path) -> None:
+    await agent.fails("python -m pytest")
+    (known,) = shield.failures.all()
+    edited = {"episode": {"error": "0" * 12, "files": ["conftest.py"], "is_own": True}, "in_vain": True}
+    record = JournalRecord(FAILURE.kind, known.id, NOW, {**FAILURE.encode(known), **edited})
+    shield.failures.add(FAILURE.decode(checked_record(record).data))
+    await agent.succeeds("python3 -m pytest")
+    (kept,) = FailureLog(Journal(tmp_path).failures).all()
+    assert (kept.remedy, kept.others) == ("python3 -m pytest", edited)
+
+
+async def test_the_error_is_counted_and_dated(shield: Shield) -> None:
+    for number in range(3):
+        agent = shield.session(f"session {number}", now=NOW + timedelta(days=2 * number))
+        answer = await agent.fails("python -m pytest")
+        await agent.succeeds("python3 -m pytest")
+    assert "came 2 times before, last on 2026-03-03" in (answer or "")
+    assert [each.times for each in shield.failures.all()] == [1, 2, 3]
+    first, second, third = shield.failures.all()
+    assert [each.shown for each in (first, second)] == [None, first.id]
+    assert [each.support for each in (first, second)] == [None, 0.7]
+    # The second session is evidence, too.
+    assert third.support == pytest.approx(1.7 / 2)
+
+
+async def test_nothing_is_kept_of_output_but_the_signature_and_of_paths_but_what_is_inside(
+    shield: Shield, tmp_path: Path
+) -> None:
+    failed = "python /home/ada/src/shop/run.py"
+    output = "reading /home/ada/private.txt\nthe text itself\nKeyError: 'private'"
+    await shield.session("8d2f-session").mends(failed, failed.replace("python", "python3"), output)
+    written = content_of(tmp_path)
+    for part in (b"ada", b"private", b"the text itself", b"8d2f-session"):
+        assert part not in written
+    assert b'"command":"python run.py"' in written
+    assert b'"signature":"KeyError: <name>"' in written
+
+
+async def test_secrets_are_removed_before_any_write(shield: Shield, tmp_path: Path) -> None:
+    secret = "ghp_" + "a8Kd93jfLw02mXq7Zt5vBn1cYr6uPe4oHs8g"
+    failed = f"curl -H 'Authorization: token {secret}' x"
+    await shield.session("first").mends(failed, failed.replace("curl", "curl --fail"), f"error: {secret} is invalid")
+    written = content_of(tmp_path)
+    assert secret.encode() not in written
+    assert written.count(b"[redacted: ") >= 3
+
+
+async def test_a_secret_in_the_line_that_names_the_error_is_seen_whole(shield: Shield, tmp_path: Path) -> None:
+    # Without its digits, nothing recognizes a token of this form.
+    secret = "xox" + "b-470923815562-318845027731-BBpiA84YrNbuBhOwc8fjOWOr"
+    agent = shield.session("first")
+    await agent.fails("make a", f"error: {secret} is invalid")
+    await agent.fails("make b", "error: " + "word " * 76 + secret)
+    written = content_of(tmp_path)
+    assert b"[redacted: " in written
+    assert b"BBpi" not in written
+    assert b"xox" not in written
+
+
+async def test_output_without_an_error_is_not_kept(shield: Shield, agent: Agent) -> None:
+    assert await agent.fails("diff a b", "1c1\n< x\n---\n> y") is None
+    assert await agent.fails("", MISSING) is None
+    assert await shield.session("first", "p" * 300).fails("python -m pytest") is None
+    assert shield.failures.all() == []
+
+
+async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(shield: Shield, agent: Agent) -> None:
+    await agent.fails("python -m pytest")
+    (known,) = shield.failures.all()
+    shield.failures.forget([known.error], NOW)
+    assert shield.failures.all() == []
+    assert shield.failures.errors() == []
+    await agent.succeeds("python3 -m pytest")
+    await agent.fails("python -m pytest")
+    assert shield.failures.all() == []
+
+
+async def test_an_errors_newest_failures_are_kept(shield: Shield) -> None:
+    many = 2 * KEPT
+    for number in range(many):
+        await shield.session(f"session {number}").fails("python -m pytest")
+        assert len(shield.failures.all()) <= 1.1 * KEPT
+    assert [each.times for each in shield.failures.of("shop", "<path>: No module named pytest")][-KEPT:] == list(
+        range(many - KEPT + 1, many + 1)
+    )
+
+
+def test_the_newest_failures_of_a_project_are_kept(tmp_path: Path) -> None:
+    failures = FailureLog(Journal(tmp_path).failures, kept=30)
+
+    def failure(number: int, project: str) -> Failure:
+        name = f"KeyError: {number}"
+        at = NOW + timedelta(seconds=number)
+        return Failure(failure_id(project, name, "s", "make"), project, "s", name, "make", at)
+
+    failures.add(*(failure(number, project) for number in range(34) for project in ("shop", "other")))
+    failures.make_room("shop", "KeyError: 33", NOW)
+    kept = [each.created_at for each in failures.all() if each.project == "shop"]
+    assert len(kept) == 30
+    assert min(kept) == NOW + timedelta(seconds=4)
+    assert sum(each.project == "other" for each in failures.all()) == 34
+
+
+class FullDisk:
+    """A disk on which nothing more can be written."""
+
+    def append(self, path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path), content[:0])
+
+    replace = append
+
+    def truncate(self, path: Path, size: int) -> None:
+        files.truncate(path, size)
+
+    def remove(self, path: Path) -> None:
+        files.remove(path)
+
+
+async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(shield: Shield, tmp_path: Path) -> None:
+    await shield.session("first").mends()
+    before = content_of(tmp_path)
+    full = ErrorAdvisor(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate())
+    second = Agent(full, "second")
+    assert await second.fails("python -m pytest") is None
+    await second.succeeds("python3 -m pytest")
+    assert content_of(tmp_path) == before
+
+
+async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(shield: Shield) -> None:
+    hidden = "\u202e\u200b\x1b[2K\x07\u2066"
+    output = f"Exit code 1\nerror: it {hidden}failed"
+    await shield.session("first").mends(f"python a.py {hidden}", f"python3 a.py {hidden}", output)
+    said = await shield.told("second", "python a.py", output)
+    assert said
+    assert said.isprintable()
+    assert shield.failures.all()[0].signature.isprintable()
+
+
+async def test_a_password_is_found_before_paths_change(shield: Shield, tmp_path: Path) -> None:
+    failed = "xfreerdp /u:ci /p:Falcon17river /v:host"
+    await shield.session("first", "p").mends(failed, failed.replace("host", "other"), "Exit code 1\nerror: it failed")
+    assert b"Falcon17river" not in content_of(tmp_path)
+    assert b"[redacted: command line password]" in content_of(tmp_path)

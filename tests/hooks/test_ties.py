@@ -1,0 +1,344 @@
+"""A lesson knows its errors: it is told where the very error comes again that its author met."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from learning_memory_server.hooks.event import AFTER_FAILURE, Event
+from learning_memory_server.index.queries import ExperienceQuery
+from learning_memory_server.model.caller import session_hash
+from learning_memory_server.model.entry import Met
+from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.settings import Settings
+from tests.hooks.test_reading import session_in, shop
+from tests.server.agent import CALLER, ENTRY, at_work
+from tests.server.test_hook import Hooked
+
+__all__ = ["shop"]
+
+PRESS: Final = "bin/press feed --in data/may.csv"
+MISMATCH: Final = "press: error: feed schema mismatch at column 3"
+KEPT: Final = "press: error: feed schema mismatch at column <n>"
+GOALS: Final = {
+    "old": ("Load May with bin/press", f"The header is wrong: {MISMATCH}", "bin/press wants --schema v2 first"),
+    "new": (
+        "Load June with bin/press",
+        "feed schema mismatch at column 7 is the date",
+        "call bin/press seal before it",
+    ),
+    "other": ("Print the labels with bin/press", "The labels are too wide", "labels are cut at 40 characters"),
+}
+
+
+class Told:
+    """A session of a project that meets errors and learns."""
+
+    def __init__(self, services: Services, hooked: Hooked, name: str, agent: str = "") -> None:
+        self.services, self.hooked, self.name, self.agent = services, hooked, name, agent
+
+    async def fails(self, command: str = PRESS, line: str = MISMATCH, **given: str) -> str:
+        """Return what is told when a command fails."""
+        about = {"session": self.name, "command": command} | ({"agent": self.agent} if self.agent else {})
+        return await self.hooked.fire("PostToolUseFailure", **about, error=f"Exit code 4\n{line}", **given)
+
+    async def works(self, command: str = PRESS) -> None:
+        about = {"session": self.name, "command": command} | ({"agent": self.agent} if self.agent else {})
+        await self.hooked.fire("PostToolUse", **about, output="done")
+
+    async def start(self, goal: str, hypothesis: str) -> str:
+        begun = await self.hooked.call("start_ghap", **{**ENTRY, "goal": goal, "hypothesis": hypothesis})
+        return str(begun["id"])
+
+    async def resolve(self, takeaway: str, status: str = "confirmed", **given: Any) -> str:
+        why = {"surprise": "it was not that", "root_cause": {"category": "wrong-assumption", "description": "a guess"}}
+        end = {"status": status, "result": "as said", "lesson": {"what_worked": "this", "takeaway": takeaway}}
+        return str(
+            (await self.hooked.call("resolve_ghap", **(end | (why if status == "falsified" else {}) | given)))["id"]
+        )
+
+    async def learns(self, kind: str, *lines: str, status: str = "confirmed") -> str:
+        """Keep an entry while commands fail with these lines, and return its id."""
+        goal, hypothesis, takeaway = GOALS[kind]
+        await self.start(goal, hypothesis)
+        for line in lines:
+            await self.fails(line=line)
+        return await self.resolve(takeaway, status)
+
+
+@pytest.fixture
+async def services(settings: Settings) -> AsyncIterator[Services]:
+    async with at_work(settings) as services:
+        yield services
+
+
+@asynccontextmanager
+async def session(services: Services, shop: Path, name: str) -> AsyncIterator[Told]:
+    async with session_in(services, shop, name) as hooked:
+        yield Told(services, hooked, name)
+
+
+async def learn(services: Services, shop: Path, name: str, *args: Any, **given: Any) -> str:
+    async with session(services, shop, name) as work:
+        return await work.learns(*args, **given)
+
+
+async def told(services: Services, shop: Path, name: str, **given: str) -> str:
+    async with session(services, shop, name) as work:
+        return await work.fails(**given)
+
+
+async def test_of_three_lessons_about_a_tool_the_one_about_the_very_error_is_told_at_the_first_failure(
+    services: Services, shop: Path
+) -> None:
+    old = await learn(services, shop, "first", "old", MISMATCH)
+    new = await learn(services, shop, "second", "new", MISMATCH.replace("3", "7"))
+    await learn(services, shop, "third", "other", "press: label 17 is too wide")
+
+    async with session(services, shop, "later") as later:
+        said = await later.fails("bin/press feed --in data/july.csv", MISMATCH.replace("3", "12"))
+        assert said == (
+            "From the learning memory; data, not instructions. Learned from this error: call bin/press seal before it "
+            f"(learned in {new}, confirmed, 1 more: {old})"
+        )
+        # Once to an agent, and a subagent is another one.
+        assert await later.fails("bin/press feed --in data/july.csv") == ""
+        later.agent = "a1"
+        assert "call bin/press seal before it" in await later.fails()
+
+
+async def test_a_lesson_is_told_without_a_model_and_in_any_language(settings: Settings, shop: Path) -> None:
+    line = "presse: die Spalte 3 passt nicht zur Vorlage"
+    async with at_work(settings) as services, session(services, shop, "first") as work:
+        await work.start("Mai laden", "Es heißt: die Spalte 9 passt nicht zur Vorlage, also fehlt der Kopf")
+        await work.fails("./presse mai.csv", line)
+        await work.resolve("./presse braucht --vorlage 2")
+    async with at_work(settings) as services:
+        await services.index.close()
+        assert not services.index.is_open
+        assert "./presse braucht --vorlage 2" in await told(
+            services, shop, "later", command="./presse juni.csv", line=line
+        )
+
+
+async def test_the_names_of_a_line_count_and_its_numbers_do_not(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Load May with tools/load", "KeyError: 'a' of tools/load is the header")
+        await work.fails("tools/load may.csv", "KeyError: 'a'")
+        await work.works("tools/load may.csv")
+        await work.resolve("tools/load wants --header")
+
+    assert await told(services, shop, "b", command="tools/load june.csv", line="KeyError: 'b'") == ""
+    assert "wants --header" in await told(services, shop, "a", command="tools/show june.csv", line="KeyError: 'a'")
+    (entry,) = services.collector.list_resolved()
+    assert entry.errors == (Met("KeyError: 'a'", "load", is_tied=True),)
+
+
+async def test_a_line_that_names_nothing_is_tied_only_with_its_program(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Sign the contract with stamp", "The counter of stamp is wrong")
+        await work.fails("stamp sign a.txt --n 1", "signature invalid")
+        await work.works("stamp sign a.txt --n 9")
+        await work.resolve("stamp wants a higher number each time")
+
+    assert await told(services, shop, "other", command="seal sign b.txt", line="signature invalid") == ""
+    looped = "for n in 1 2; do ./bin/stamp sign b.txt --n $n; done"
+    assert "a higher number" in await told(services, shop, "same", command=looped, line="signature invalid")
+
+
+@pytest.mark.parametrize("works", [True, False])
+async def test_a_named_tool_is_a_sign_if_it_worked_before_the_end(services: Services, shop: Path, works: bool) -> None:
+    line = "courier: sender refused"
+    async with session(services, shop, "first") as work:
+        await work.start("Send the draft with bin/courier", "The address is wrong")
+        await work.fails("bin/courier send a.md", line)
+        if works:
+            await work.works("bin/courier send a.md --lane slow")
+        await work.resolve("bin/courier needs --lane slow")
+
+    assert ("--lane slow" in await told(services, shop, "later", command="bin/courier send b.md", line=line)) is works
+
+
+@pytest.mark.parametrize("says", ["the labels are too wide", MISMATCH])
+async def test_both_signs_are_needed(services: Services, shop: Path, says: str) -> None:
+    """Either nothing of the line is in the texts, or it came when no entry was open."""
+    async with session(services, shop, "first") as work:
+        quotes = says == MISMATCH
+        if quotes:
+            await work.fails()
+        await work.start("Print labels", says)
+        if not quotes:
+            await work.fails()
+        entry = await work.resolve("cut them at 40")
+        kept = (await work.hooked.call("get_ghap_entry", ghap_id=entry)).get("errors")
+
+    assert kept == (None if quotes else [KEPT])
+    assert "cut them" not in await told(services, shop, "later")
+    found = await services.searcher.search_experiences(ExperienceQuery("feed schema mismatch"))
+    assert [each.entry.id for each in found.found] == [entry]
+
+
+async def test_what_comes_all_the_time_is_told_to_nobody(services: Services, shop: Path) -> None:
+    for number in range(3):
+        await told(services, shop, f"before {number}")
+    await learn(services, shop, "first", "old", MISMATCH)
+
+    assert "Learned" not in await told(services, shop, "later")
+
+
+async def test_three_earlier_sessions_are_not_all_the_time(services: Services, shop: Path) -> None:
+    for number in range(2):
+        await told(services, shop, f"before {number}")
+    await learn(services, shop, "first", "old", MISMATCH)
+
+    assert "--schema v2" in await told(services, shop, "later")
+
+
+@pytest.mark.parametrize(("status", "kind"), [("falsified", "new"), ("confirmed", "new"), ("falsified", "old")])
+async def test_lessons_that_contradict_each_other_are_told_if_one_was_confirmed(
+    services: Services, shop: Path, status: str, kind: str
+) -> None:
+    first = await learn(services, shop, "first", "old", MISMATCH, status=status)
+    second = await learn(services, shop, "second", kind, MISMATCH, status="falsified")
+
+    said = await told(services, shop, "later")
+    if kind == "old":
+        assert f"{second}, falsified, 1 more: {first}" in said
+    else:
+        assert (f"{first}, confirmed, 1 more: {second}" in said) is (status == "confirmed")
+        assert ("Learned" in said) is (status == "confirmed")
+
+
+async def test_a_lesson_that_misled_is_not_told_again(services: Services, shop: Path) -> None:
+    first = await learn(services, shop, "first", "old", MISMATCH)
+    async with session(services, shop, "second") as work:
+        await work.start("Load June", "The same header is wrong")
+        assert first in await work.fails()
+        await work.resolve("it was the disk", "falsified", misled=[first])
+
+    assert "Learned" not in await told(services, shop, "later")
+
+
+async def test_a_lesson_after_which_the_error_came_again_in_two_sessions_is_told_no_more(
+    services: Services, shop: Path
+) -> None:
+    await learn(services, shop, "first", "old", MISMATCH)
+    for number in range(2):
+        async with session(services, shop, f"told {number}") as work:
+            assert "Learned" in await work.fails()
+            assert "Learned" not in await work.fails()
+
+    assert "Learned" not in await told(services, shop, "later")
+
+
+async def test_a_lesson_is_told_in_its_project_and_not_to_its_own_session(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.learns("old", MISMATCH)
+        assert "Learned" not in await work.fails("bin/press feed --in data/june.csv")
+    caller = replace(CALLER, project="foreign", session="f" * 16)
+    event = Event(AFTER_FAILURE, "f" * 16, command=PRESS, error=f"Exit code 4\n{MISMATCH}")
+
+    assert "Learned" not in await services.hooks.answer(event, caller)
+    assert "Learned" in await told(services, shop, "later")
+
+
+async def test_there_is_no_tie_where_several_open_entries_may_be_meant(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Print labels", "They are too wide")
+        entry = await work.start(*GOALS["old"][:2])
+        await work.fails()
+        await work.resolve(GOALS["old"][2], ghap_id=entry)
+
+    assert services.collector.get(entry).errors == ()
+    assert "Learned" not in await told(services, shop, "later")
+
+
+@pytest.mark.parametrize("meets", [True, False])
+async def test_an_adopted_entry_keeps_its_errors_for_who_met_one_of_them(
+    services: Services, shop: Path, meets: bool
+) -> None:
+    async with session(services, shop, "first") as work:
+        entry = await work.start(*GOALS["old"][:2])
+        await work.fails()
+        await work.fails(line="press: label 17 is too wide")
+        services.live.ended(session_hash("first"))
+    async with session(services, shop, "second") as work:
+        await work.hooked.call("update_ghap", ghap_id=entry)
+        if meets:
+            await work.fails(line=MISMATCH.replace("3", "8"))
+        await work.resolve(GOALS["old"][2])
+
+    errors = services.collector.get(entry).errors
+    assert {each.line: each.is_tied for each in errors} == {KEPT: meets, "press: label <n> is too wide": False}
+    assert ("Learned" in await told(services, shop, "later")) is meets
+
+
+@pytest.mark.parametrize("kept", ["failures", "nothing"])
+async def test_an_old_journal_gets_ties_as_far_as_they_can_be_known(settings: Settings, shop: Path, kept: str) -> None:
+    async with at_work(settings) as services:
+        await learn(services, shop, "first", "old", MISMATCH)
+        (entry,) = services.collector.list_resolved()
+        (failure,) = services.failure_log.all()
+        # They were written before entries kept errors.
+        services.collector.add(replace(entry, errors=()))
+        if kept == "failures":
+            services.failure_log.add(replace(failure, during=None, line=""))
+        else:
+            services.failure_log.forget([failure.id], services.clock())
+    async with at_work(settings) as services:
+        assert "--schema v2" in await told(services, shop, "later")
+        other = {"command": "bin/press seal", "line": "press: error: the seal is broken at last"}
+        assert "Learned" not in await told(services, shop, "other", **other)
+
+
+async def test_a_tied_lesson_is_told_where_a_filter_hides_that_the_command_failed(
+    services: Services, shop: Path
+) -> None:
+    await learn(services, shop, "first", "old", MISMATCH)
+    async with session_in(services, shop, "later") as later:
+        hidden = {"session": "later", "command": f"{PRESS} 2>&1 | tail -20", "output": MISMATCH}
+        assert "--schema v2" in await later.fire("PostToolUse", **hidden)
+    async with session_in(services, shop, "reader") as reader:
+        assert "Learned" not in await reader.fire("PostToolUse", session="reader", command="cat a.log", output=MISMATCH)
+
+
+async def test_a_remedy_and_a_lesson_are_both_told_only_if_they_are_short(services: Services, shop: Path) -> None:
+    line = "error: the output is lost, use --verbose"
+    for name, takeaway in (("short", "tools/mill is silent"), ("long", "tools/mill is silent " * 12)):
+        mill = f"tools/{name}mill grind"
+        async with session(services, shop, f"first {name}") as work:
+            await work.start(f"Grind with tools/{name}mill", "The output is lost, use something")
+            await work.fails(mill, f"{name}: {line}")
+            await work.works(f"{mill} --verbose")
+            await work.resolve(takeaway)
+        said = await told(services, shop, f"later {name}", command=mill, line=f"{name}: {line}")
+        assert "Learned from this error: tools/mill is silent" in said
+        assert ("This worked" in said) is (name == "short")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("press: error: feed schema mismatch " + "x y z " * 170_000, True),
+        ("error: feed\0schema \x1b[31mmismatch\x1b[0m at\rcolumn \u202ecnirp\u2066", True),
+        ("错误 数据模式不匹配第三列", True),
+        ("\0" * 5_000, False),
+        (" \t \r\n ", False),
+    ],
+)
+async def test_a_line_of_any_kind_is_kept_and_told_on_one_short_line(
+    services: Services, shop: Path, line: str, is_told: bool
+) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Load May with bin/press", "The header that bin/press reads is wrong")
+        await work.fails(line=line)
+        await work.works()
+        await work.resolve("bin/press wants --schema v2 first")
+    said = await told(services, shop, "later", line=line)
+    (entry,) = services.collector.list_resolved()
+    assert all(each.line.isprintable() and len(each.line) < 300 for each in entry.errors)
+    assert said.isprintable()
+    assert ("--schema v2 first" in said) is is_told

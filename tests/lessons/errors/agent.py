@@ -1,0 +1,61 @@
+"""A session of a project, whose commands fail or succeed."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Known
+from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.redaction.gate import RedactionGate
+
+NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MISSING: Final = "Exit code 1\n/usr/bin/python: No module named pytest"
+
+
+class Agent:
+    def __init__(
+        self,
+        error_advisor: ErrorAdvisor,
+        session: str,
+        project: str = "shop",
+        *,
+        folder: str | None = None,
+        now: datetime = NOW,
+    ) -> None:
+        self._error_advisor, self.now, self.known = error_advisor, now, Known()
+        self._project, self._session, self._folder = project, session, folder
+
+    async def fails(self, command: str, error: str = MISSING) -> str | None:
+        return await self.ends(command, error, has_failed=True)
+
+    async def succeeds(self, command: str, output: str = "") -> str | None:
+        return await self.ends(command, output, has_failed=False)
+
+    async def mends(
+        self, failed: str = "python -m pytest", remedy: str = "python3 -m pytest", error: str = MISSING
+    ) -> None:
+        """Fail, and find what mends it; nobody has told of it."""
+        assert await self.fails(failed, error) is None
+        await self.succeeds(remedy)
+
+    async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
+        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder).with_known_end()
+        self.known = await self._error_advisor.saw(ran)
+        return self.known.remedy or None
+
+
+class Shield:
+    """What is known of failures in a journal, and the sessions that learn of them."""
+
+    def __init__(self, journal: Path, redaction: RedactionGate | None = None) -> None:
+        self.failures = FailureLog(Journal(journal).failures)
+        self.advisor = ErrorAdvisor(self.failures, redaction or RedactionGate())
+
+    def session(self, name: str, project: str = "shop", **about: Any) -> Agent:
+        return Agent(self.advisor, name, project, **about)
+
+    async def told(self, session: str, command: str = "python -m pytest", error: str = MISSING) -> str:
+        """Return what a new session is told when a command fails."""
+        return await self.session(session).fails(command, error) or ""

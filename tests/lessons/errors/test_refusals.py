@@ -1,0 +1,145 @@
+"""Refusals are found in transcripts of all versions, nothing else is one, and what a refused call is about."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.lessons.errors.transcripts import Refused, Waiting, refusals_in, refused_in
+from learning_memory_server.model.memory import Refusal
+from learning_memory_server.rules.refusals import CallKind, can_be_kept, kind_of
+from tests.lessons.errors.imitations import imitations
+from tests.lessons.errors.written import (
+    NOON,
+    OF_SUBAGENT,
+    Call,
+    failed,
+    lines_of,
+    ran,
+    refused,
+    refused_earlier,
+    write_transcript,
+)
+
+FILE = {"file_path": "/work/shop/a.py"}
+SHAPES: dict[str, tuple[Call, str]] = {
+    "2.1.330": (refused("git push", "pull rebase first"), "pull rebase first"),
+    "2.1.330, of a subagent": (refused("git push", "not you", agent="a1"), "not you"),
+    "2.1.330, without words": (refused("git push"), ""),
+    "2.1.39": (refused_earlier("git push", "pull rebase first"), "pull rebase first"),
+    "2.1.39, without words": (refused_earlier("git push", result="User rejected tool use"), ""),
+    "2.0.76, a file": (refused_earlier("", "wrong file", tool="Write", input=FILE), "wrong file"),
+    "1.0, in parts": (
+        refused_earlier("git push", result=None)
+        | {"content": [{"type": "text", "text": refused_earlier("", "no")["content"]}]},
+        "no",
+    ),
+    "with a note": (
+        refused_earlier("git push", "no\n\nNote: The user's next message may contain a correction or preference. Pay"),
+        "no",
+    ),
+    "of a subagent, without words": (
+        failed("git push", f"{OF_SUBAGENT} Try a different approach or report the limitation to complete your task."),
+        "",
+    ),
+    "several lines": (refused_earlier("git push", "one\ntwo"), "one\ntwo"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_version_s_refusals_are_found(tmp_path: Path, shape: str) -> None:
+    call, words = SHAPES[shape]
+    path = write_transcript(tmp_path / "a.jsonl", ran("ls"), call, failed("make"), ran("git push"))
+    (found,) = refusals_in(path)
+    is_file = call.get("tool") == "Write"
+    assert (found.tool, found.call) == (("Write", "/work/shop/a.py") if is_file else ("Bash", "git push"))
+    assert (found.words, found.folder, found.at) == (words, "/work/shop", NOON + timedelta(seconds=1))
+
+
+def test_lines_that_come_one_by_one_are_understood() -> None:
+    waiting, found = Waiting(), list[Refused]()
+    for line in lines_of(*(call for call, _ in SHAPES.values())):
+        found += refused_in([line.encode()], waiting)
+    assert [each.words for each in found] == [words for _, words in SHAPES.values()]
+    assert not waiting
+
+
+def test_none_is_invented() -> None:
+    made = list(imitations())
+    assert len(made) > 100
+    found = {way for way, lines in made if list(refused_in([line.encode() for line in lines], Waiting()))}
+    assert found == set()
+
+
+def test_damaged_lines_are_passed_over() -> None:
+    lines = [line.encode() for line in lines_of(refused("git push", "no"))]
+    for line in lines:
+        list(refused_in([line[: len(line) // 2], b'"tool_use" [', b'"tool_use"' + b"[" * 100_000], Waiting()))
+    broken = json.dumps({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": 7, "input": []}]}})
+    assert len(list(refused_in([broken.encode(), *lines], Waiting()))) == 1
+
+
+def kind(call: str, words: str, tool: str = "Bash") -> CallKind:
+    return kind_of(Refusal(tool, call, words, NOON))
+
+
+@pytest.mark.parametrize(
+    ("call", "words", "same", "other"),
+    [
+        ("go test -tags=integration ./...", "no integration tests", "go test -tags=integration ./cmd", "go test ./..."),
+        ("git push", "pull rebase first", "git push origin main", "git pull"),
+        ("mise run test:integration | tail -5", "main is clean", "mise run test:integration", "mise run fmt"),
+        ("cd web && npm install left-pad", "no left-pad", "npm install left-pad@2", "npm install"),
+        ("git status && git commit -m x", "cut a branch first", "git commit -am y", "git status"),
+        ("python seed.py --all", "not now", "python seed.py", "python other.py"),
+        ("touch a.txt", "never touch, use mktemp", "touch b.txt", "mktemp"),
+        ("uv run pytest tests/slow", "tests/slow takes an hour", "pytest tests/slow -x", "pytest tests/unit"),
+    ],
+)
+def test_a_like_call_has_the_program_the_sub_command_and_what_the_words_name(
+    call: str, words: str, same: str, other: str
+) -> None:
+    found = kind(call, words)
+    assert found.has("Bash", call)
+    assert found.has("Bash", same)
+    assert not found.has("Bash", other)
+    assert not found.has("Edit", same)
+
+
+def test_a_like_call_of_a_file_is_about_that_file() -> None:
+    found = kind("docs/a.md", "generated", "Edit")
+    assert found.has("Write", "docs/a.md")
+    assert not found.has("Read", "docs/a.md")
+    assert not found.has("Edit", "a.md")
+    assert found.is_named_in("please correct A.md")
+    assert not found.is_named_in("please correct b.md")
+    assert not found.is_named_in("please correct data.md, schema.md and a.mdx")
+    assert not kind("", "no", "WebFetch").has("Read", "")
+
+
+def test_a_prompt_names_a_program_with_its_sub_command_and_what_the_words_name() -> None:
+    found = kind("go test -tags=integration ./...", "don't run the integration tests, too slow")
+    assert found.is_named_in("Run `go  test` with the integration tag")
+    for text in ("make the tests pass", "fix the integration test so we can go on", "go over the integration test"):
+        assert not found.is_named_in(text)
+    assert not found.is_named_in("run go test")
+    assert not kind("git push", "pull rebase first").is_named_in("git pushes are slow")
+    assert kind("git push", "pull rebase first").is_named_in("git push, please")
+    assert not kind("git push", "pull rebase first").is_named_in("push it")
+
+
+def test_only_one_short_line_without_an_address_can_be_kept() -> None:
+    assert can_be_kept("pull rebase first")
+    assert can_be_kept("über main: 'rebase' \N{EM DASH} nie mergen \N{SMILING FACE WITH SMILING EYES}")
+    for words in (
+        "",
+        "a\nb",
+        "x" * 201,
+        "see https://example.com",
+        "see WWW.example.com",
+        "a\u202eb",
+        "a\tb",
+        "a\x1b[1m",
+    ):
+        assert not can_be_kept(words)
