@@ -5,6 +5,7 @@ import pytest
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from tests.lessons.errors.agent import Agent, Shield
+from tests.server.conftest import indexed, services, settings  # noqa: F401 - fixtures
 
 
 @pytest.fixture
