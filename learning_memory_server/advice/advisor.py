@@ -1,302 +1,216 @@
-"""Advice at the moment of belief: the choice, and its effects."""
+"""The one way by which an agent is shown something unasked.
+
+A trigger occurs; sources offer candidates; filters drop some; of one matter the newest stays; a budget limits the rest;
+and the log has one line for what is shown.
+"""
+
+from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence, Set as AbstractSet
-from dataclasses import KW_ONLY, dataclass, field, replace
-from time import monotonic
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.capture.memories.store import MemoryLog
-from learning_memory_server.errors import AWAY
-from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors.parse import looks, parse
-from learning_memory_server.lessons.finder import AdviceFinder, Ranked, may_tell
-from learning_memory_server.lessons.names import Names
-from learning_memory_server.lessons.shown import AdviceLog, Trials
-from learning_memory_server.lessons.validity import Validity
-from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item, Reason, advice_id
+from learning_memory_server.advice import text
+from learning_memory_server.advice.budget import BUDGETS
+from learning_memory_server.advice.candidates import Candidate, Observed, Shown
+from learning_memory_server.advice.filters import Situation, is_in_force, passes
+from learning_memory_server.advice.matters import newest_of_each
+from learning_memory_server.advice.sources.lessons import NotReadyError
+from learning_memory_server.advice.sources.open_entries import limited
+from learning_memory_server.errors import AWAY, LearningMemoryError
+from learning_memory_server.model.advice import Advice, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.model.moment import Clock
-from learning_memory_server.model.value import Value
-from learning_memory_server.system import timeouts
-from learning_memory_server.system.recent import Recent
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.trigger import RESUMED, Trigger
 
-_PROMPT_MAX: Final = 2_000  # Characters of a prompt that are used: the model reads no more
-_TERMS_LEAST: Final = 3  # The least number of distinct terms of a prompt: "run the tests" has too few
-_LINE_TERMS_LEAST: Final = 6  # The same of an error's line that is also looked for without its command: see decision 20
-_LOOK: Final = 0.02  # Seconds between looks at an index that is not open yet
-_WRONG: Final = 5  # How many of the hypotheses about a file are looked at: the newest
+if TYPE_CHECKING:
+    from learning_memory_server.advice.finder import LessonFinder
+    from learning_memory_server.advice.log import AdviceLog
+    from learning_memory_server.advice.observer import Observer
+    from learning_memory_server.advice.sessions import Sessions, SessionState
+    from learning_memory_server.advice.sources.base import Source
+    from learning_memory_server.capture.entries.open_entries import LiveSessions
+    from learning_memory_server.lessons.values.log import ValueLog
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.rules.hearing import Preferences
+
+_AT_ONCE: Final = timedelta(seconds=2)  # Within this, a start that a client may say late is that of the first prompt
 
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
-    """What to show: experiences, then values."""
-
-    experiences: tuple[Ghap, ...] = ()
-    values: tuple[Value, ...] = ()
-    freshness: Mapping[str, str] = field(default_factory=dict)  # what became of their files, by id
-
-
-@dataclass(eq=False)
-class Told:
-    """What each agent was told unasked since its context was last emptied, through whatever channel.
-
-    A subagent sees nothing of what the main agent was told.
-    """
-
-    _names: Recent[str, str] = field(default_factory=Recent, init=False)
-    _ids: Recent[tuple[str, str], set[str]] = field(default_factory=Recent, init=False)
-    rules: Recent[str, set[str]] = field(
-        default_factory=Recent, init=False
-    )  # The rules that clients loaded, by session
-
-    def heard(self, session: str, name: str) -> None:
-        """Note what a client calls a session now: it is another one, and knows nothing, once it was cleared."""
-        self._names[session] = name
-
-    def to(self, session: str, agent: str | None) -> set[str]:
-        """Return the ids of the things shown to an agent, to read or to add to."""
-        return self._ids.of((self._names.get(session, session), agent or MAIN_AGENT), set)
-
-
 @dataclass(eq=False)
 class Advisor:
-    """Shows what was learned before, at most two things, and keeps in the journal what it showed."""
+    """Decides what an agent is shown at a trigger."""
 
-    finder: AdviceFinder
+    sources: Sequence[Source]  # in the order in which their candidates come
+    finder: LessonFinder
+    values: ValueLog
     log: AdviceLog
+    sessions: Sessions
+    observer: Observer
+    preferences: Preferences
+    live: LiveSessions
     clock: Clock
     _: KW_ONLY
-    trials: Trials  # the sessions from which everything is withheld, to measure what it saves
-    within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
-    told: Told = field(default_factory=Told)
-    # What agents were shown, or would have been, before they had an entry.
-    _ahead: Recent[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=Recent, init=False)
+    has_deadline: bool = True  # whether what is late is not shown
 
-    def knows(self, caller: Caller, name: str) -> bool:
-        """Return whether an agent was told something, or its client has loaded it as a rule."""
-        return name in self.told.to(caller.session, caller.agent) or name in self.told.rules.of(caller.session, set)
-
-    def __post_init__(self) -> None:
-        self.collector, self.values = self.finder.collector, self.finder.values
-        self.validity = Validity(self.log, self.collector)
-        self.names = Names(self.collector, self.finder.answers, self.finder.shared_by)
-
-    async def advise(self, entry: Ghap, channel: Channel, folder: str = "") -> Related:
-        """Return what to show for an entry's present hypothesis to somebody in a folder, and record it.
-
-        The same call again shows the same, and what the agent was told before is not repeated.
-        Silence if nothing is near enough, or the model or the engine are not ready or late.
-        """
-        if channel is Channel.START and (
-            ahead := self._ahead.pop((entry.project, entry.agent_session, entry.agent), None)
-        ):
-            for early, shown in ahead.items():
-                self._record(entry, early, shown)
-        if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
-            return self._shown(known, folder)
-        told = self.told.to(entry.agent_session, entry.agent)
-        seen = told.union(item.id for advice in self.log.of(entry) for item in advice.items)
-        ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
-        seen |= self.told.rules.of(entry.agent_session, set)
-        items = ranked.items(seen) if ranked else []
-        if not items:
-            return Related()
-        if not (advice := self._record(entry, channel, items)).withheld:
-            told.update(item.id for item in items)
-        return self._shown(advice, folder)
-
-    async def find_lesson(
-        self,
-        text: str,
-        caller: Caller,
-        *,
-        tools: AbstractSet[str] | None = None,
-        patience: float = 0.0,
-        by_name: bool = False,
-    ) -> Ghap | None:
-        """Return the lesson that is relevant to a user's text, a command or an error, and record that it is shown.
-
-        None for nearly all other texts, if it is withheld, or the model or the engine are late. Only the beginning of
-        the text counts. A lesson that names the same file, identifier or code has a lower threshold.
-
-        Args:
-            text: The text.
-            caller: The agent to tell.
-            tools: Set if the text is a command and its error: the terms of which the lesson must have one, if any.
-            patience: Seconds to wait for a model and an index that are not ready yet.
-            by_name: Whether the lesson must name the same thing.
-        """
-        text = text[:_PROMPT_MAX]
-        heard = self.names.heard(text, caller)
-        heard = [] if by_name and all(map(looks, parse(text).steps)) else heard
-        named = [each for each in heard if not (self.knows(caller, each.id) or self.log.is_worn(each.id))]
-        if not named and (by_name or len(set(terms(text))) < _TERMS_LEAST):
-            return None
-        if not self.finder.has_any(caller.project) or (tools and not self.finder.is_known(tools, caller.project)):
-            return None
-        until = monotonic() + patience
-        while not self.finder.index.is_open and monotonic() < until:
-            await asyncio.sleep(_LOOK)
-        line = text.rpartition("\n")[2] if tools is not None else ""
-        texts = (text, line) if len(set(terms(line))) >= _LINE_TERMS_LEAST else (text,)
-        ranked = await self._ranked_texts(texts, caller, until)
-        found = ranked.lesson(is_error=tools is not None, named=named) if ranked else None
-        if found is None or self.knows(caller, found[0].id):
-            return None
-        entry, item = found
-        if tools and not self.finder.has(entry, tools):
-            return None
-        bears = (by_name or tools is not None) and self.names.runs(text, entry, caller)
-        if not bears:
-            # A name alone is no reason: what is done with the thing must be what the lesson is about.
-            rest = self.names.besides(text, caller)
-            ranked = ranked if rest == text else await self._ranked_texts((rest,), caller, until)
-            bears = bool(ranked and ranked.bears(entry))
-        return entry if bears and self.may_show(caller, Channel.HOOK, [item]) else None
-
-    async def _ranked_texts(self, texts: Sequence[str], caller: Caller, until: float) -> Ranked | None:
-        return await self._ranked(
-            self.finder.rank_texts(texts, caller.project, self.log.effects()),
-            caller.project,
-            caller.folder,
-            max(until - monotonic(), timeouts.HOOK_LESSON),
-        )
-
-    async def find_wrong(self, file: str, caller: Caller) -> Ghap | None:
-        """Return the newest falsified hypothesis of other sessions about a file, and record that it is shown."""
-        named = self.collector.timeline.wrong_about(caller.project, file)[-_WRONG:]
-        entries = [each for each in self.collector.look_up(reversed(named)).found if each.resolution]
-        await self.validity.freshness.judge(entries, caller.project, caller.folder)
-        current = (each for each in entries if self.is_current(each, caller) and not self.knows(caller, each.id))
-        if (entry := next(current, None)) is None:
-            return None
-        item = Item(entry.id, AdviceKind.EXPERIENCE, reason=Reason.SIMILAR)
-        return entry if self.may_show(caller, Channel.HOOK, [item]) else None
-
-    def is_current(self, entry: Ghap, caller: Caller) -> bool:
-        """Return whether another session's lesson may be told: it misled no more often than it helped."""
-        misled, helped = self.log.effects().get(entry.id, (0, 0))
-        is_in_doubt = misled > helped or entry.id in self.validity.successors()
-        is_advice = entry.agent_session != caller.session and may_tell(entry, self.finder.answers)
-        return is_advice and not is_in_doubt
-
-    def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
-        """Return whether an agent may be shown these things outside a call about an entry, and record that.
-
-        They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
-        """
-        if not items:
-            return True
-        if entry := self.collector.still_open.current(caller):
-            self._record(entry, channel, items)
-        else:
-            ahead = self._ahead.of((caller.project, caller.session, caller.agent or ""), dict)
-            ahead[channel] = _joined(ahead.get(channel, ()), items)
-        may = self.trials.may_tell(caller)
-        if may:
-            self.told.to(caller.session, caller.agent).update(item.id for item in items)
-        return may
-
-    def _record(self, entry: Ghap, channel: Channel, items: Sequence[Item]) -> Advice:
-        """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
-        known = self.log.find(advice_id(entry.id, entry.iteration_count, channel))
-        if known:
-            advice = replace(known, items=_joined(known.items, items))
-        else:
-            trial = self.trials.of(entry.project, entry.agent_session)
-            advice = Advice(
-                entry.id,
-                entry.iteration_count,
-                channel,
-                tuple(items),
-                entry.project,
-                self.clock(),
-                withheld=trial is not None and trial.withheld,
-                probability=trial.probability if trial else 0.0,
-            )
-        if advice != known:
-            self.log.add(advice)
-        return advice
-
-    async def _ranked(
-        self, ranking: Awaitable[Ranked | None], project: str, folder: str, patience: float = 0.0
-    ) -> Ranked | None:
-        """Return what a ranking finds in time, as far as it still holds."""
+    async def at(self, trigger: Trigger, caller: Caller) -> Shown:
+        """Return what an agent is shown at a trigger, once that is in the log. No problem with the store is raised."""
         try:
-            async with asyncio.timeout(self.within and self.within + patience):
-                if ranked := await ranking:
-                    return await self.validity.current(ranked, project, folder)
-                log.info("advice.skipped", reason="NotReady")  # The model or the index is being loaded
-                return None
+            return await self._at(trigger, caller)
+        except LearningMemoryError as problem:
+            # It runs next to an agent's work, which can repair nothing. What could not be recorded is not shown.
+            log.warning("advice.failed", reason=type(problem).__name__)
+            return Shown()
+
+    async def context(self, caller: Caller, folder: str, tool: str = text.TOOL) -> str:
+        """Return what a new session of the caller would be shown at its start, and record nothing."""
+        trigger = Trigger(TriggerKind.SESSION_START, folder=folder, has_no_prompts=True)
+        place = await self.observer.place(folder, caller.folder) if folder else ""
+        offered = await self._offered(trigger, Observed(place=place), caller)
+        candidates = self._passing(offered, Situation(trigger, caller, self.finder))
+        if not caller.is_told:
+            return text.UNCONFIRMED if offered else ""
+        return text.context(candidates, self.notes(caller), tool)
+
+    def notes(self, caller: Caller) -> text.Notes:
+        """Return what says of an entry's files what became of them."""
+
+        def note(entry: Ghap) -> str:
+            found = self.finder.freshness.find(entry, caller.folder)
+            return found.words if found else ""
+
+        return note
+
+    async def _at(self, trigger: Trigger, caller: Caller) -> Shown:
+        now = self.clock()
+        self.live.heard(caller.session)
+        state = self.sessions.hear(caller, trigger.context)
+        triggers = [trigger]
+        if trigger.kind is TriggerKind.SESSION_START:
+            if trigger.is_again and state.started_at and now - state.started_at < _AT_ONCE:
+                return Shown()
+            if trigger.source != RESUMED:
+                state.context_since = now
+        elif trigger.kind is TriggerKind.PROMPT and state.started_at is None:
+            # The hook at the session's start had no hub, or none that was ready in time.
+            triggers.insert(0, replace(trigger, kind=TriggerKind.SESSION_START))
+        shown = list[Shown]()
+        for each in triggers:
+            trigger, answer = await self._at_one(each, caller, state)
+            shown.append(answer)
+        if trigger.kind is TriggerKind.SESSION_END:
+            self.live.ended(caller.session)
+            self.sessions.end(self.sessions.context_of(caller))
+        if trigger.is_of_entry:
+            return shown[-1]
+        words = "".join(each.text for each in shown)
+        more, line = await self.preferences.told(words, trigger, caller)
+        if more:
+            words = f"{words.rstrip()}\n{more}" if words else f"{text.OPENING} {more}"
+        return replace(shown[-1], text=words, line=line)
+
+    async def _at_one(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
+        """Return the trigger as it was observed, and what is shown at it."""
+        if trigger.kind is TriggerKind.SESSION_START:
+            state.started_at = self.clock()
+        trigger, observed = await self.observer.observe(trigger, caller, state)
+        if trigger.kind not in BUDGETS:
+            return trigger, Shown()
+        entry = trigger.entry or self.observer.collector.still_open.current(caller)
+        line = self._line(trigger, caller, entry)
+        if line.key and (known := self.log.find(line.id)):
+            return trigger, self._shown(trigger, self._candidates_of(known), caller)
+        try:
+            offered, notice = await self._offered(trigger, observed, caller), ""
+        except NotReadyError:
+            offered, notice = [], text.NOT_READY
+        # Nothing awaits from here on: two calls of an agent at once are not shown the same.
+        candidates = self._passing(offered, self._situation(trigger, caller, state))
+        if observed.failure:
+            self.log.record_failure(self._with_advice(observed.failure, candidates, trigger))
+        elif candidates:
+            self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
+        if offered and not caller.is_told and trigger.kind is TriggerKind.SESSION_START:
+            return trigger, Shown(text=text.UNCONFIRMED)
+        return trigger, replace(self._shown(trigger, candidates, caller), notice=notice)
+
+    async def _offered(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
+        """Return the candidates of the sources that are ready in time.
+
+        Raises:
+            NotReadyError: If the model or the index is not ready, and this is a call that should say so.
+        """
+        if not (caller.is_told or trigger.kind is TriggerKind.SESSION_START):
+            return []
+        budget, offered = BUDGETS[trigger.kind], list[Candidate]()
+        situation = Situation(trigger, caller, self.finder)
+        try:
+            async with asyncio.timeout(budget.seconds + observed.patience if self.has_deadline else None):
+                for source in self.sources:
+                    # A lesson about the very error is all that an error needs, whether or not it is shown again.
+                    is_enough = budget.items == 1 and any(is_in_force(each, situation) for each in offered)
+                    if trigger.kind in source.kinds and not is_enough:
+                        offered += await source.candidates(trigger, observed, caller)
+        except NotReadyError as error:
+            log.info("advice.skipped", reason=type(error).__name__)
+            if trigger.is_of_entry:
+                raise
         except (*AWAY, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
-            return None
+        return offered
 
-    def _shown(self, advice: Advice, folder: str) -> Related:
-        """Return what a record says was shown, as far as it still exists."""
-        if advice.withheld:
-            return Related()
-        ids = [item.id for item in advice.items]
-        shared = filter(None, map(self.finder.shared.entries.get, ids))
-        entries = (*self.collector.look_up(ids).found, *shared)
-        values = (self.values.find(name) for name in ids)
-        words = {each.id: said for each in entries if (said := self.validity.words(each, folder))}
-        return Related(entries, tuple(value for value in values if value), words)
+    def _passing(self, offered: Sequence[Candidate], situation: Situation) -> list[Candidate]:
+        """Return what is shown of the candidates."""
+        matters = newest_of_each(each for each in offered if is_in_force(each, situation))
+        passing = [each for each in matters if passes(each, situation)]
+        if situation.trigger.kind is TriggerKind.SESSION_START:
+            passing = text.fitting(limited(passing), self.notes(situation.caller))
+        return passing[: BUDGETS[situation.trigger.kind].items]
 
+    def _situation(self, trigger: Trigger, caller: Caller, state: SessionState) -> Situation:
+        agent = caller.agent or MAIN_AGENT
+        since = state.context_since if agent == MAIN_AGENT else None
+        shown = self.log.shown_to(self.sessions.context_of(caller), agent, since)
+        return Situation(trigger, caller, self.finder, shown, state.loaded)
 
-def _joined(before: Sequence[Item], items: Sequence[Item]) -> tuple[Item, ...]:
-    """Return the items of both, each once."""
-    return (*before, *(item for item in items if all(item.id != each.id for each in before)))
+    def _line(self, trigger: Trigger, caller: Caller, entry: Ghap | None) -> Advice:
+        """Return the line of the log about a trigger, with nothing that is shown yet."""
+        context = self.sessions.context_of(caller)
+        return Advice(
+            channel=trigger.kind,
+            items=(),
+            project=caller.project,
+            created_at=self.clock(),
+            ghap_id=entry.id if entry else "",
+            revision=entry.iteration_count if entry else 0,
+            session=caller.session,
+            context="" if context == caller.session else context,
+            agent=caller.agent or "",
+            key=f"{entry.id} {entry.iteration_count}" if trigger.is_of_entry and entry else trigger.key,
+        )
 
+    def _with_advice(self, failure: Failure, candidates: Sequence[Candidate], trigger: Trigger) -> Failure:
+        """Return a failure with what is shown at it, and whether it came although its session was shown something."""
+        same = self.log.failures.of(failure.project, failure.signature)
+        came_again = any(each.session == failure.session and each.advice for each in same)
+        advice = candidates[0].item() if candidates else None
+        return replace(failure, advice=advice, again=came_again, context=trigger.context)
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """What an agent names when it resolves an entry."""
+    def _candidates_of(self, advice: Advice) -> list[Candidate]:
+        """Return what a line of the log says was shown, as far as it still exists."""
+        found = ((item, self._thing_of(item)) for item in advice.items)
+        return [Candidate(thing, item.reason or Reason.SIMILAR, score=item.score) for item, thing in found if thing]
 
-    shown: dict[str, Effect] = field(default_factory=dict)  # The effects of the advice on the entry, by id
-    found: list[Citation] = field(default_factory=list)  # the rest of what exists
-    not_recorded: list[str] = field(default_factory=list)  # a sentence for each other id
+    def _thing_of(self, item: Item) -> object:
+        entries = self.finder.collector.look_up([item.id]).found
+        return entries[0] if entries else self.finder.shared.entries.get(item.id) or self.values.find(item.id)
 
-
-@dataclass(frozen=True, slots=True)
-class Citing:
-    """Sorts what an agent names. None of it is refused."""
-
-    advisor: Advisor
-    memories: MemoryLog
-
-    def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
-        """Return which of the ids count for an entry, and as what."""
-        shown = {item.id for each in self.advisor.log.of(entry) if not each.withheld for item in each.items}
-        cited = Cited()
-        for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
-            effect = Effect.HELPED if name in helped else Effect.MISLED
-            if name in helped and name in misled:
-                cited.not_recorded.append(f"{name}: it is in both helped and misled.")
-            elif name in shown:
-                cited.shown[name] = effect
-            elif (kind := self._kind(name)) and name != entry.id:
-                cited.found.append(Citation(name, kind, effect))
-            else:
-                named = shortened(one_line(name), limits.ID_MAX) or "An empty id"
-                cited.not_recorded.append(f"{named}: there is no other entry, value or memory with this id.")
-        if more := ", ".join((*helped[limits.CITED_MAX :], *misled[limits.CITED_MAX :])):
-            cited.not_recorded.append(
-                f"{shortened(more, limits.NARRATIVE_MAX)}: only {limits.CITED_MAX} of each list count."
-            )
-        return cited
-
-    def _kind(self, name: str) -> AdviceKind | None:
-        if self.advisor.collector.look_up([name]).found or self.advisor.finder.shared.entries.get(name):
-            return AdviceKind.EXPERIENCE
-        if self.advisor.values.find(name):
-            return AdviceKind.VALUE
-        return AdviceKind.MEMORY if self.memories.find(name) else None
+    def _shown(self, trigger: Trigger, candidates: Sequence[Candidate], caller: Caller) -> Shown:
+        return Shown(tuple(candidates), text.text_at(trigger, candidates, self.notes(caller)))

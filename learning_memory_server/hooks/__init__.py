@@ -1,1 +1,1 @@
-"""What a client's hooks are told, and what is learned from them: text in, text out, whatever the client."""
+"""Clients' hooks: their events become triggers, and what is shown becomes their answers."""

@@ -1,4 +1,4 @@
-"""What clients' hooks say and how they are answered: a row of one table for each client that differs.
+"""What clients' hooks say, as triggers, and how they are answered: a row of one table for each client that differs.
 
 The rows of Codex 0.169.0, Gemini CLI 0.61.0 and Copilot CLI 1.0.102 are what these programs were seen to give and to
 take; those of VS Code, which is Copilot's, and Cursor are from their documentation.
@@ -11,26 +11,34 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-SESSION_START: Final = "SessionStart"
-SESSION_END: Final = "SessionEnd"
-PROMPT: Final = "UserPromptSubmit"
+from learning_memory_server.advice.candidates import Shown
+from learning_memory_server.lessons.errors.sanitize import ends
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.trigger import Trigger
+
 BEFORE_TOOL: Final = "PreToolUse"
-AFTER_TOOL: Final = "PostToolUse"
-AFTER_FAILURE: Final = "PostToolUseFailure"
-STOP: Final = "Stop"
-AGENT_START: Final = "SubagentStart"
-AGENT_STOP: Final = "SubagentStop"
-LOADED: Final = "InstructionsLoaded"
-RESUMED: Final = "resume"  # The source of a session that begins with what it was told before
+_KINDS: Final = {
+    "SessionStart": TriggerKind.SESSION_START,
+    "SessionEnd": TriggerKind.SESSION_END,
+    "InstructionsLoaded": TriggerKind.LOADED,
+    "UserPromptSubmit": TriggerKind.PROMPT,
+    BEFORE_TOOL: TriggerKind.SUBAGENT_TASK,
+    "SubagentStart": TriggerKind.SUBAGENT_START,
+    "PostToolUse": TriggerKind.COMMAND,
+    "PostToolUseFailure": TriggerKind.COMMAND,
+    "Stop": TriggerKind.STOP,
+    "SubagentStop": TriggerKind.SUBAGENT_STOP,
+}
+"""Claude Code's events. What a tool has done is a command, or about a file."""
 
 _NESTED: Final = "hookSpecificOutput"  # The key of an answer in Claude Code
 _CONTEXT: Final = "additionalContext"
 LINE: Final = "systemMessage"  # The key of what Claude Code shows to the person
 _OTHER_NAMES: Final = {
-    "BeforeAgent": PROMPT,
-    "AfterTool": AFTER_TOOL,
-    "sessionStart": SESSION_START,
-    "sessionEnd": SESSION_END,
+    "BeforeAgent": "UserPromptSubmit",
+    "AfterTool": "PostToolUse",
+    "sessionStart": "SessionStart",
+    "sessionEnd": "SessionEnd",
 }
 """What Gemini CLI and Cursor call events."""
 _EVENT: Final = ("hook_event_name", "hookEventName")
@@ -84,6 +92,7 @@ _SHELLS: Final = frozenset(
 _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 """What Gemini CLI puts before a prompt: what hooks said when the session began."""
 
+_COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 EDIT_MAX: Final = 20_000  # Characters of new lines that are looked at: of more, the first ones say what was changed
 _FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
 _OLD: Final = ("old_string", "oldString")
@@ -92,43 +101,44 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MU
 """What Codex's patches say before each file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a client's session. What a client does not say is empty; the tool `hook` describes the texts.
+def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
+    """Return the trigger that an event is, as the tool `hook` gets it; None for an event that nothing is known of.
 
-    `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
-    goes on because of a hook of this event, or the client may say late that a session began. `is_unknown`: the client
-    does not say if the command succeeded. `is_edit`: the file was edited, or made.
-    `is_alone`: the client tells nothing at prompts.
+    What is no text counts as absent. `context` is a hash of the client's name of the session.
     """
 
-    name: str
-    session: str = ""
-    folder: str = ""
-    prompt: str = ""  # what the user has written, or the task that a subagent is about to get
-    kind_of_agent: str = ""
-    command: str = ""
-    output: str = ""
-    error: str = ""
-    file: str = ""  # what a tool has read or edited, mostly an absolute path
-    new: str = ""  # the lines that an edit put in
-    transcript: str = ""  # the file that the client writes the session to
-    call: str = ""  # the client's id of the call that has ended
-    source: str = ""  # why a session begins
-    is_background: bool = False
-    is_again: bool = False
-    is_unknown: bool = False
-    is_edit: bool = False
-    is_alone: bool = False
+    def text(name: str) -> str:
+        found = event.get(name)
+        return found if isinstance(found, str) else ""
 
-    @property
-    def kind(self) -> str:
-        """Its name in Claude Code."""
-        return _OTHER_NAMES.get(self.name, self.name)
+    kind = _KINDS.get(_OTHER_NAMES.get(text("event"), text("event")))
+    if kind is None:
+        return None
+    patch, old, new = text("patch"), text("old"), text("new")
+    return Trigger(
+        kind=TriggerKind.FILE if kind is TriggerKind.COMMAND and text("file") else kind,
+        context=context,
+        key=text("call"),
+        folder=text("folder"),
+        transcript=text("transcript"),
+        text=text("prompt"),
+        kind_of_agent=text("kind"),
+        command=text("command")[:_COMMAND_MAX],
+        output=ends("\n".join(filter(None, (ends(text("output")), ends(text("stderr")))))),
+        error=ends(text("error")),
+        file=text("file"),
+        new=put_in(patch, new),
+        source=text("source"),
+        is_edit=bool(patch or old or new),  # Claude Code says [] of a file that is new
+        is_background=text("background") == "true" or bool(text("task")),
+        is_unknown=text("unknown") == "true",
+        is_again=text("again") == "true",
+        has_no_prompts=text("alone") == "true",
+    )
 
 
-def arguments_of(given: object, client: str = "") -> dict[str, str]:
-    """Return what a client gives to a hook that is a command, as arguments of the tool `hook`.
+def event_of(given: object, client: str = "") -> dict[str, str]:
+    """Return what a client gives to a hook that is a command, as the event that the tool `hook` gets.
 
     What is not a JSON object says nothing, not even which event it is.
     """
@@ -138,12 +148,12 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
     written = dialect.written
     event, prompt, output = (_find(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
     tool, tool_input = given.get("tool_name"), given.get("tool_input")
-    is_start = Event(event or "").kind == SESSION_START
+    is_start = _OTHER_NAMES.get(event or "", event) == "SessionStart"
     found: dict[str, Any] = {
         **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
         # Only a client's main agent begins a session.
         "agent": "" if is_start else _find(given, ("agent_id",)),
-        **({"file": given["file_path"]} if event == LOADED and "file_path" in given else {}),
+        **({"file": given["file_path"]} if event == "InstructionsLoaded" and "file_path" in given else {}),
         "event": event,
         "session": _find(given, _SESSION),
         "folder": _find(given, ("cwd",)),
@@ -151,7 +161,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "source": _find(given, ("source",)) if is_start else None,
         "alone": "" if dialect.has_prompts or not is_start else "true",
         "prompt": prompt and _TOLD.sub("", prompt),
-        "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
+        "command": _find(given, ("tool_input.command",)) if isinstance(tool, str) and tool in _SHELLS else None,
         "error": _find(given, ("error",)),
         "again": "true" if given.get("stop_hook_active") is True or (is_start and dialect.starts_late) else "",
         "output": output,
@@ -168,6 +178,16 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
     # Half an emoji, which clients cut texts at, is no reason to drop an event.
     texts = {name: value for name, value in found.items() if isinstance(value, str)}
     return {name: value.encode("utf-8", "replace").decode() for name, value in texts.items()}
+
+
+def answer_of(event: str, shown: Shown) -> str:
+    """Return what Claude Code takes for an answer: JSON, or nothing."""
+    answer: dict[str, object] = {}
+    if shown.text:
+        answer[_NESTED] = {"hookEventName": event, _CONTEXT: shown.text}
+    if shown.line:
+        answer[LINE] = shown.line
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")) if answer else ""
 
 
 def answer_for(client: str, said: str) -> str:

@@ -1,4 +1,4 @@
-"""Advice: unsolicited lessons about an entry, and whether they helped."""
+"""What agents are shown unasked: what occurred, what was shown, and whether it helped."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,20 +8,31 @@ from enum import StrEnum
 from learning_memory_server.model.stored import Recorded, Stored
 
 
-class Channel(StrEnum):
-    """How advice reaches an agent."""
+class TriggerKind(StrEnum):
+    """What occurs in an agent's session. At some of these nothing is shown, but something is learned."""
 
-    START = "start"
-    UPDATE = "update"
-    HOOK = "hook"
-    CONTEXT = "context"
+    SESSION_START = "context"
+    SESSION_END = "end"
+    LOADED = "loaded"  # The client has loaded a file of rules
+    PROMPT = "prompt"
+    SUBAGENT_TASK = "task"  # A subagent is about to get a task
+    SUBAGENT_START = "subagent"
+    ENTRY_START = "start"
+    ENTRY_UPDATE = "update"
+    COMMAND = "command"  # A command has ended
+    ERROR = "error"  # A command has failed
+    FILE = "file"  # A file was read or edited
+    STOP = "stop"  # The main agent is about to end its work
+    SUBAGENT_STOP = "subagent_stop"
+    HOOK = "hook"  # In earlier journals: a prompt, an error or a file
 
 
 class AdviceKind(StrEnum):
-    """A kind of shown or cited thing."""
+    """A kind of thing that is shown or cited."""
 
     EXPERIENCE = "experience"
     VALUE = "value"
+    ENTRY = "entry"  # An open entry
     MEMORY = "memory"  # Only cited
 
 
@@ -38,14 +49,27 @@ class Reason(StrEnum):
     SIMILAR = "similar"  # What it says is near enough to goal and hypothesis, or to the prompt
     TERMS = "terms"  # It has their rare terms, which count more than what it says
     BOTH = "both"  # What it says is near enough only together with its rare terms
-    IN_FORCE = "in_force"  # It is one of the project's best values in force, whatever the session is about
-    LATEST = "latest"  # It is one of the project's latest lessons, whatever the session is about
     ERROR = "error"  # It is about the very error that a command failed with
+    FILE = "file"  # It is about the file that was read
+    PLACE = "place"  # It names the branch, a changed file or the folder
+    OPEN = "open"  # It is open, and the agent's or nobody's
+    ELSEWHERE = "elsewhere"  # It is open, and somebody else is at work on it
+    UNRESOLVED = "unresolved"  # It is open, and the agent is about to end its work
+    HELPED = "helped"  # It helped others most
+    IN_FORCE = "in_force"  # In earlier journals: one of the project's best values in force
+    LATEST = "latest"  # In earlier journals: one of the project's latest lessons
+
+    @property
+    def aspect(self) -> str:
+        """What of a thing is shown: an entry that was shown as open teaches something new once it is resolved."""
+        if self in {Reason.OPEN, Reason.ELSEWHERE, Reason.UNRESOLVED}:
+            return "unresolved" if self is Reason.UNRESOLVED else "open"
+        return "lesson"
 
 
 @dataclass(frozen=True, slots=True)
 class Citation(Stored):
-    """A thing that an agent found, such as by a search, and that helped or misled it."""
+    """A thing that helped or misled an agent, as it says when it resolves its entry."""
 
     id: str
     kind: AdviceKind
@@ -58,42 +82,39 @@ class Item(Stored):
 
     id: str
     kind: AdviceKind
-    effect: Effect | None = None  # whether it helped or misled; None if unknown
-    score: float | None = None  # an experience's score, or a value's cosine; None without a comparison
-    reason: Reason | None = None  # why it was chosen
+    score: float | None = None  # an experience's score, or a value's closeness; None without a comparison
+    reason: Reason | None = None
+    effect: Effect | None = None  # In earlier journals: whether it helped or misled. Now the entry says that
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The thing, and what of it was shown."""
+        return self.id, self.reason.aspect if self.reason else "lesson"
 
 
 @dataclass(frozen=True, slots=True)
 class Advice(Recorded):
-    """The things shown about an entry, or withheld, on one channel. A later line replaces an earlier one."""
+    """What an agent was shown at one trigger: a line of the log that is never rewritten."""
 
-    ghap_id: str
-    revision: int  # which of its iterations, from 1
-    channel: Channel
-    items: tuple[Item, ...]  # what was shown; if withheld, what would have been
+    channel: TriggerKind
+    items: tuple[Item, ...]
     project: str
     created_at: datetime
-    withheld: bool = False  # whether it was withheld, to measure whether advice helps
-    probability: float = 0.0  # the probability that it would be
+    ghap_id: str = ""  # the agent's open entry; empty if it had none
+    revision: int = 0  # which iteration of the entry it was, from 1
+    session: str = ""  # a hash of the agent's session; empty in earlier journals
+    context: str = ""  # a hash of the client's name of the session, where it is another one
+    agent: str = ""  # which agent of the session, see `Caller.agent`
+    key: str = ""  # what makes the trigger unique: the same trigger again is answered from this line
 
     @property
     def id(self) -> str:
-        """The id of this entry, iteration and channel together, so that there is one record for them."""
-        return advice_id(self.ghap_id, self.revision, self.channel)
+        """The same for the same trigger, anywhere."""
+        if self.session:
+            return advice_id(self.session, self.context, self.agent, self.channel, self.key or self.created_at)
+        return advice_id(self.ghap_id, self.revision, self.channel)  # As earlier versions did
 
 
-@dataclass(frozen=True, slots=True)
-class Trial(Stored):
-    """A session with unsolicited advice, and whether it was withheld from then on."""
-
-    id: str  # the hash of the agent session
-    project: str
-    created_at: datetime  # when there was something to tell for the first time
-    withheld: bool
-    probability: float  # the probability that it would be
-    failed: int | None = None  # how many of its commands have failed since; None while none is known to have ended
-
-
-def advice_id(ghap_id: str, revision: int, channel: Channel) -> str:
-    """Return the id of the advice on an entry's iteration through a channel: the same for the same three, anywhere."""
-    return f"advice_{hashlib.sha256(f'{ghap_id} {revision} {channel}'.encode()).hexdigest()[:24]}"
+def advice_id(*parts: object) -> str:
+    """Return the id of the advice at a trigger that these parts make unique."""
+    return f"advice_{hashlib.sha256(' '.join(map(str, parts)).encode()).hexdigest()[:24]}"

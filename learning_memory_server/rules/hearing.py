@@ -5,24 +5,23 @@ Nothing is ever denied here, and only a refusal that was heard here becomes a pr
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from learning_memory_server.advice.text import OPENING
 from learning_memory_server.capture.memories.store import Added, MemoryStore
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
-from learning_memory_server.hooks import event as kinds
-from learning_memory_server.hooks.event import Event
 from learning_memory_server.lessons.errors.sanitize import tidied
 from learning_memory_server.lessons.errors.transcripts import Refused, Waiting, refused_in
 from learning_memory_server.model import limits
+from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory, Refusal
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.preferences import PreferenceLog, answer_id
 from learning_memory_server.rules.refusals import can_be_kept, kind_of, refusal_of
@@ -35,7 +34,7 @@ _READ_MAX: Final = 4 << 20  # Bytes of a transcript that are read at an event, o
 _FILES: Final = 8  # Subagents of a session whose transcripts are read at each event
 _ASKED: Final = 3  # Refusals in one question
 _TASK_MAX: Final = 20_000  # Characters of a prompt or a task that are looked at
-_ENDS: Final = frozenset({kinds.AFTER_TOOL, kinds.AFTER_FAILURE})
+_ENDS: Final = frozenset({TriggerKind.COMMAND, TriggerKind.ERROR, TriggerKind.FILE})
 _QUESTION: Final = (
     "If that says how to work here from now on, keep it: add_memory with this `refusal` and, as text, when it applies. "
     "If it proved a belief of yours wrong, resolve that entry so."
@@ -54,13 +53,13 @@ class _Heard:
     is_begun: bool = False
     is_told: bool = False
 
-    def hear(self, event: Event) -> list[Refused]:
+    def hear(self, trigger: Trigger) -> list[Refused]:
         """Return the calls that were refused since the last event."""
         found: list[Refused] = []
         # What a subagent did last is written after the event of its end.
-        for path in dict.fromkeys((event.transcript, *list(self.ends)[-_FILES:])):
+        for path in dict.fromkeys((trigger.transcript, *list(self.ends)[-_FILES:])):
             # The file of a session that is resumed has the refusals of its earlier days; a subagent's is new.
-            most = _READ_MAX if path in self.ends or event.kind == kinds.AGENT_STOP else 0
+            most = _READ_MAX if path in self.ends or trigger.kind is TriggerKind.SUBAGENT_STOP else 0
             lines, self.ends[path] = read_on(Path(path), self.ends.get(path, 0), most)
             found += refused_in(lines.splitlines(), self.waiting)
         found = [each for each in found if each.id not in self.ended]
@@ -76,33 +75,30 @@ class Preferences:
     kept: PreferenceLog
     memories: MemoryStore
     redaction: RedactionGate
-    may_tell: Callable[[Caller], bool]
     is_on: bool = True
     _sessions: Recent[str, _Heard] = field(default_factory=Recent, init=False)
     _heard: Recent[str, tuple[Refusal, str]] = field(default_factory=Recent, init=False)  # with the project
     _offered: set[str] = field(default_factory=set, init=False)  # the preferences that a person was offered to promote
 
-    async def told(self, text: str, event: Event, caller: Caller) -> tuple[str, str]:
-        """Hear an event, and return its answer with a question or a quotation, and a line for the person."""
+    async def told(self, text: str, trigger: Trigger, caller: Caller) -> tuple[str, str]:
+        """Hear a trigger, and return a quotation and a question besides its `text`, and a line for the person."""
         if not self.is_on:
-            return text, ""
-        session = self._sessions.of(event.session, _Heard)
-        if event.kind == kinds.SESSION_END:
-            del self._sessions[event.session]
+            return "", ""
+        session = self._sessions.of(trigger.context, _Heard)
+        if trigger.kind is TriggerKind.SESSION_END:
+            del self._sessions[trigger.context]
         try:
-            if event.call and event.kind in _ENDS:
-                session.ended[event.call] = None
-            if event.transcript and caller.is_attended:
-                for refused in await asyncio.to_thread(session.hear, event):
-                    await self._refused(refused, session, event, caller)
-            said = [self._tell(session, event, caller), self._ask(session, event, caller, text)]
+            if trigger.key and trigger.kind in _ENDS:
+                session.ended[trigger.key] = None
+            if trigger.transcript and caller.is_attended:
+                for refused in await asyncio.to_thread(session.hear, trigger):
+                    await self._refused(refused, session, trigger, caller)
+            said = [self._tell(session, trigger, caller), self._ask(session, trigger, caller, text)]
         except LearningMemoryError as problem:
             log.warning("preferences.skipped", reason=type(problem).__name__)
-            return text, ""
-        if more := "\n".join(filter(None, said)):
-            text = f"{text.rstrip()}\n{more}" if text else f"{OPENING} {more}"
+            return "", ""
         lines, session.to_show = session.to_show, []
-        return text, "\n".join(lines)
+        return "\n".join(filter(None, said)), "\n".join(lines)
 
     async def keep(self, caller: Caller, name: str, when: str) -> Added:
         """Keep a refusal as a preference; `when` is when it applies, as the agent says."""
@@ -117,39 +113,45 @@ class Preferences:
             session.to_show.append(f'kept "{refusal.words}", undo: learning-memory-server forget {added.memory.id}')
         return added
 
-    async def _refused(self, refused: Refused, session: _Heard, event: Event, caller: Caller) -> None:
+    async def _refused(self, refused: Refused, session: _Heard, trigger: Trigger, caller: Caller) -> None:
         """Take a refusal: like preferences stand again, and it is to be asked about if its words can be kept."""
-        refusal = await refusal_of(refused, event.session, caller.project, caller.folder, self.redaction)
+        refusal = await refusal_of(refused, trigger.context, caller.project, caller.folder, self.redaction)
         is_known = False
         for memory, kept in self.kept.active(caller.project):
             if kind_of(kept).has(refusal.tool, refusal.call):
                 is_known |= kept.words.casefold() == refusal.words.casefold()
-                sessions = tuple(dict.fromkeys((*kept.sessions, event.session)))
+                sessions = tuple(dict.fromkeys((*kept.sessions, trigger.context)))
                 self._change(memory, replace(kept, at=refusal.at, sessions=sessions, let_pass=0))
         if can_be_kept(refusal.words) and not is_known and caller.is_told:
             name = f"refusal_{secrets.token_hex(4)}"
             self._heard[name] = refusal, caller.project
             session.to_ask.append(name)
 
-    def _ask(self, session: _Heard, event: Event, caller: Caller, text: str) -> str:
+    def _ask(self, session: _Heard, trigger: Trigger, caller: Caller, text: str) -> str:
         """Return the question about refusals, once; after a call and at Stop only beside no other text."""
-        is_moment = event.kind == kinds.PROMPT or (event.kind in _ENDS | {kinds.STOP} and not (text or event.is_again))
+        is_moment = trigger.kind is TriggerKind.PROMPT or (
+            trigger.kind in _ENDS | {TriggerKind.STOP} and not (text or trigger.is_again)
+        )
         names = [name for name in session.to_ask if name in self._heard][-_ASKED:]
         if not (names and is_moment and caller.agent in {None, MAIN_AGENT}):
             return ""
         session.to_ask.clear()
         return question((self._heard[name][0], name) for name in names)
 
-    def _tell(self, session: _Heard, event: Event, caller: Caller) -> str:
+    def _tell(self, session: _Heard, trigger: Trigger, caller: Caller) -> str:
         """Return one preference that an event is about, once in a session; count the like calls that passed."""
-        is_start = event.kind == kinds.SESSION_START or (event.kind == kinds.PROMPT and not session.is_begun)
+        is_start = trigger.kind is TriggerKind.SESSION_START or (
+            trigger.kind is TriggerKind.PROMPT and not session.is_begun
+        )
         session.is_begun |= is_start
-        tool, call = ("Bash", event.command) if event.command else ("Edit" if event.is_edit else "Read", event.file)
-        call = tidied(one_line(call), caller.project, caller.folder) if event.kind in _ENDS else ""
-        task = event.prompt[:_TASK_MAX] if event.kind in {kinds.PROMPT, kinds.AGENT_START} else ""
+        tool, call = (
+            ("Bash", trigger.command) if trigger.command else ("Edit" if trigger.is_edit else "Read", trigger.file)
+        )
+        call = tidied(one_line(call), caller.project, caller.folder) if trigger.kind in _ENDS else ""
+        task = trigger.text[:_TASK_MAX] if trigger.kind in {TriggerKind.PROMPT, TriggerKind.SUBAGENT_START} else ""
         told: Memory | None = None
         for place, (memory, kept) in enumerate(self.kept.active(caller.project) if is_start or call or task else ()):
-            if event.session in kept.sessions:
+            if trigger.context in kept.sessions:
                 continue
             kind, is_twice = kind_of(kept), is_start and len(kept.sessions) > 1
             is_like = bool(call) and kind.has(tool, call)
@@ -157,7 +159,7 @@ class Preferences:
                 told = told or memory
             if is_like and caller.is_attended:
                 self._change(memory, replace(kept, let_pass=kept.let_pass + 1))
-        if told is None or told.refusal is None or session.is_told or not (caller.is_told and self.may_tell(caller)):
+        if told is None or told.refusal is None or session.is_told or not caller.is_told:
             return ""
         session.is_told = True
         if is_start and len(told.refusal.sessions) > 1 and told.id not in self._offered:

@@ -1,91 +1,72 @@
 """All tools, in the order in which clients see them; and the one that hooks call, which models do not see."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from learning_memory_server.hooks.event import BEFORE_TOOL, Event, put_in
+from learning_memory_server.hooks.event import BEFORE_TOOL
 from learning_memory_server.hooks.hooks import Hooks
-from learning_memory_server.lessons.errors.sanitize import ends
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 from learning_memory_server.system.recent import Recent
 
 toolset = ToolSet()
 
-HOOK = "hook"  # The tool's name
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
+
+HOOK = "hook"  # The tool's name
 
 
 class CallingAgents(Recent[str, str]):
     """Which agent of a connection's session makes which tool call, as the hook before the call says."""
 
 
-# Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the
-# secrets in all of them would take longer than everything else.
-@toolset.tool("Answer a hook", changes=True, wire=SILENT, is_for_models=False, kept=("command",))
+# Of outputs and prompts nothing is kept but counts and, without its secrets, the line of an error: finding the secrets
+# in all of them would take longer than everything else. So only the command is looked at here.
+@toolset.tool("Answer a hook", changes=True, wire=SILENT, is_for_models=False, kept=())
 async def hook(
     hooks: Hooks,
     agents: CallingAgents,
+    redaction: RedactionGate,
     caller: Caller,
     /,
     *,
-    event: Annotated[str, Field(description="The event, as the client calls it.")],
-    session: Annotated[str, Field(description="The client's id of the session.")] = "",
-    folder: Annotated[str, Field(description="The working directory.")] = "",
-    prompt: Annotated[str, Field(description="What the user has written, or a subagent's task.")] = "",
-    kind: Annotated[str, Field(description="The kind of a subagent.")] = "",
-    command: Annotated[str, Field(description="The command that a tool runs or ran.")] = "",
-    output: Annotated[str, Field(description="What it wrote, if it succeeded.")] = "",
-    stderr: Annotated[str, Field(description="What it wrote as errors.")] = "",
-    error: Annotated[str, Field(description="What the client says of its failure.")] = "",
-    file: Annotated[str, Field(description="The file that a tool has read or edited.")] = "",
-    patch: Annotated[str, Field(description="The hunks of an edit, as Claude Code says them in JSON.")] = "",
-    old: Annotated[str, Field(description="The text that an edit took out.")] = "",
-    new: Annotated[str, Field(description="The text that it put in.")] = "",
-    source: Annotated[str, Field(description="Why a session begins, as Claude Code says it.")] = "",
-    alone: Annotated[str, Field(description="`true` if the client tells nothing at prompts.")] = "",
-    background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
-    task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
-    unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
-    again: Annotated[str, Field(description="`true` if it goes on because of this hook, or starts late.")] = "",
-    agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
-    call: Annotated[str, Field(description="The id of the call that it is about to make, or that has ended.")] = "",
-    transcript: Annotated[str, Field(description="The file that the client writes the session to.")] = "",
+    event: Annotated[
+        dict[str, Any],
+        Field(
+            description="The event. Its parts are texts, and empty if the client does not know them: `event` (its name), "
+            "`session`, `folder`, `prompt` (or a subagent's task), `kind` (of a subagent), `command`, `output`, `stderr`, "
+            "`error`, `file`, `patch` (hunks of an edit as JSON), `old`, `new`, `source` (why a session begins), `agent` "
+            "(a subagent's id), `call` (the id of a call), `task` (of the background), `transcript`; and `true` or "
+            "nothing: `alone` (the client shows nothing at prompts), `background`, `unknown` (whether it failed), "
+            "`again` (it goes on because of this hook, or starts late)."
+        ),
+    ],
 ) -> dict[str, str]:
-    """Tell an agent what bears on an event of its session, and keep what the event teaches.
+    """Show an agent what bears on an event of its session, and learn what the event teaches.
 
-    For a client's hooks. Every argument is a text; what a client does not know is empty. Of a hook before
-    a `call` nothing is kept but which agent it is.
+    For a client's hooks. Of a hook before a `call` nothing is remembered but which agent makes it.
     """
-    if agent is not None:
+    agent, call, session, command = (_text_in(event, name) for name in ("agent", "call", "session", "command"))
+    if "agent" in event:
         caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
-    if call and caller.agent and event == BEFORE_TOOL:
+    if call and caller.agent and event.get("event") == BEFORE_TOOL:
         agents[call] = caller.agent
         return {"text": ""}
-    heard = Event(
-        event,
-        session_hash(session) if session else caller.session,  # What is remembered of a session is found by it
-        folder,
-        prompt,
-        kind,
-        command[:_COMMAND_MAX],
-        ends("\n".join(filter(None, (ends(output), ends(stderr))))),
-        ends(error),
-        file,
-        put_in(patch, new),
-        transcript,
-        call,
-        source,
-        is_background=background == "true" or bool(task),
-        is_again=again == "true",
-        is_unknown=unknown == "true",
-        is_alone=alone == "true",
-        is_edit=bool(patch or old or new),  # Claude Code says [] of a file that is new
-    )
-    return {"text": await hooks.answer(heard, caller)}
+    if command:
+        redacted = await redaction.pass_data({"command": command[:_COMMAND_MAX]})
+        event = {**event, "command": redacted.data["command"]}
+    context = session_hash(session) if session else caller.session
+    return {"text": await hooks.answer(event, caller, context)}
+
+
+def _text_in(event: Mapping[str, object], name: str) -> str:
+    found = event.get(name)
+    return found if isinstance(found, str) else ""
 
 
 TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]

@@ -10,23 +10,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from learning_memory_server.advice import constants
+from learning_memory_server.advice.matters import distinct
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.journal.answers import Answers
 from learning_memory_server.lessons.errors.parse import head, looks, parse
 from learning_memory_server.lessons.files.freshness import project_root, tracked_by_git
-from learning_memory_server.lessons.finder import distinct, may_tell
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 
-_TEXTS: Final = 200  # How many of a project's last prompts and commands are remembered
-_USED: Final = 10  # In how many of them a name may be, without those of the session that asks and of the lesson's own
-_LESSONS: Final = 500  # How many of a project's newest lessons are looked at
-_FEW, _SHARE = 2, 0.02
-"""How many lessons on different things may have a name: so many, or this share of them."""
-_LEAST: Final = 3  # The shortest name
 _WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
 _CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
 _ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
@@ -50,7 +44,7 @@ def names_in(text: str, once: Container[str] = ()) -> frozenset[str]:
     for word in _WORD.findall(_ADDRESS.sub(" ", text)):
         path = word.removeprefix("./").rstrip(".")
         name = path.rpartition("/")[2]
-        if len(name) < _LEAST or word.startswith("-") or name in _programs():
+        if len(name) < constants.NAME_LEAST or word.startswith("-") or name in _programs():
             continue
         if name in once or _CODE.match(name.partition(".")[0]):
             found.add(name)
@@ -64,11 +58,11 @@ class Names:
     """Tells which lessons have the names of a text, in every project."""
 
     collector: ObservationCollector
-    answers: Answers | None = None
+    may_show: Callable[[Ghap], bool]
     shared_by: Callable[[str], Iterable[Ghap]] = lambda _project: ()
     _once: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _texts: defaultdict[str, deque[tuple[str, frozenset[str]]]] = field(
-        default_factory=lambda: defaultdict(lambda: deque(maxlen=_TEXTS)), init=False
+        default_factory=lambda: defaultdict(lambda: deque(maxlen=constants.NAME_TEXTS)), init=False
     )
     _entries: dict[str, tuple[Ghap, frozenset[str], frozenset[str]]] = field(default_factory=dict, init=False)
 
@@ -81,13 +75,15 @@ class Names:
             self._once[folder] = once
             self._entries.clear()
 
-    def heard(self, text: str, caller: Caller) -> list[Ghap]:
-        """Return the lessons that have a name of a prompt or a command, which counts as one of the last ones."""
-        text = text.replace(f"{caller.folder}/", "") if caller.folder else text
-        if not (found := names_in(text, self._once.get(caller.folder, ()))):
-            return []
-        self._texts[caller.project].append((caller.session, found))
-        return self._lessons(found, caller)
+    def note(self, text: str, caller: Caller) -> None:
+        """Remember the names of a prompt or a command: those that many sessions use say nothing."""
+        if found := self._in(text, caller):
+            self._texts[caller.project].append((caller.session, found))
+
+    def about(self, text: str, caller: Caller) -> list[Ghap]:
+        """Return the lessons that have a name of a prompt or a command."""
+        found = self._in(text, caller)
+        return self._lessons(found, caller) if found else []
 
     def besides(self, text: str, caller: Caller) -> str:
         """Return what a text says besides names."""
@@ -103,35 +99,40 @@ class Names:
         """Return the lessons that name where a caller works: a branch, and files and folders, a line each."""
         return self._lessons(names_in(place, self._once.get(caller.folder, ())), caller, place.partition("\n")[0])
 
+    def _in(self, text: str, caller: Caller) -> frozenset[str]:
+        text = text.replace(f"{caller.folder}/", "") if caller.folder else text
+        return names_in(text, self._once.get(caller.folder, ()))
+
     def _lessons(self, names: AbstractSet[str], caller: Caller, branch: str = "") -> list[Ghap]:
         """Return the lessons that have one of these names, or the words of a branch, if few others have it.
 
         Those that have most of them come first, of these the newest.
         """
         words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
-        newest = [*islice(self.collector.timeline.newest(caller.project), _LESSONS)]
+        newest = [*islice(self.collector.timeline.newest(caller.project), constants.NAME_LESSONS)]
         shared = [*self.shared_by(caller.project)]
         # Mostly no lesson has a name of the text: then nothing more is asked of 200 of them.
         if len(words) < 2 and all(names.isdisjoint(self._of(each, caller)[0]) for each in (*newest, *shared)):
             return []
-        known = [*(each for each in newest if may_tell(each, self.answers)), *shared]
-        most = max(_FEW, int(_SHARE * len(known)))
-        groups = {name: [each for each in known if name in self._of(each, caller)[0]] for name in names}
+        lessons = [*(each for each in newest if self.may_show(each)), *shared]
+        groups = {name: [each for each in lessons if name in self._of(each, caller)[0]] for name in names}
         if len(words) > 1:
-            groups[""] = [each for each in known if words <= self._of(each, caller)[1]]
+            groups[""] = [each for each in lessons if words <= self._of(each, caller)[1]]
+        few = max(constants.NAME_FEW, int(constants.NAME_SHARE * len(lessons)))
+        many = constants.NAME_LESSONS * constants.NAME_SHARE * constants.NAME_FEW  # Comparing more would take long
         rare = Counter(
             each.id
             for name, group in groups.items()
-            if len(group) <= _LESSONS * _SHARE * _FEW and len(distinct(group)) <= most
+            if len(group) <= many and len(distinct(group)) <= few
             for each in group
             if self._is_rare(name, caller, each)
         )
-        return sorted((each for each in known if each.id in rare), key=lambda each: -rare[each.id])
+        return sorted((each for each in lessons if each.id in rare), key=lambda each: -rare[each.id])
 
     def _is_rare(self, name: str, caller: Caller, entry: Ghap) -> bool:
         involved = {caller.session, entry.agent_session}
         used = (name in found for session, found in self._texts[caller.project] if session not in involved)
-        return sum(used) <= _USED
+        return sum(used) <= constants.NAME_USED
 
     def _of(self, entry: Ghap, caller: Caller) -> tuple[frozenset[str], frozenset[str]]:
         """Return an entry's names, with the files that were edited for it, and its terms."""

@@ -1,0 +1,56 @@
+"""What an agent names as helpful or misleading when it resolves its entry."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.memories.store import MemoryLog
+from learning_memory_server.lessons.values.log import ValueLog
+from learning_memory_server.model import limits
+from learning_memory_server.model.advice import AdviceKind, Citation, Effect
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.sharing.shared import SharedLessons
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The things that count, and a sentence for each id that does not."""
+
+    found: list[Citation] = field(default_factory=list)
+    not_recorded: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    """Sorts what an agent names. None of it is refused."""
+
+    collector: ObservationCollector
+    values: ValueLog
+    shared: SharedLessons
+    memories: MemoryLog
+
+    def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
+        """Return which of the ids count for an entry, and as what."""
+        cited = Cited()
+        for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
+            kind = self._kind(name)
+            if name in helped and name in misled:
+                cited.not_recorded.append(f"{name}: it is in both helped and misled.")
+            elif kind and name != entry.id:
+                cited.found.append(Citation(name, kind, Effect.HELPED if name in helped else Effect.MISLED))
+            else:
+                shown = shortened(one_line(name), limits.ID_MAX) or "An empty id"
+                cited.not_recorded.append(f"{shown}: there is no other entry, value or memory with this id.")
+        if more := ", ".join((*helped[limits.CITED_MAX :], *misled[limits.CITED_MAX :])):
+            cited.not_recorded.append(
+                f"{shortened(more, limits.NARRATIVE_MAX)}: only {limits.CITED_MAX} of each list count."
+            )
+        return cited
+
+    def _kind(self, name: str) -> AdviceKind | None:
+        if self.collector.look_up([name]).found or self.shared.entries.get(name):
+            return AdviceKind.EXPERIENCE
+        if self.values.find(name):
+            return AdviceKind.VALUE
+        return AdviceKind.MEMORY if self.memories.find(name) else None

@@ -1,0 +1,78 @@
+"""What keeps a candidate from being shown, in this order. Every source passes the same filters, once."""
+
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from learning_memory_server.advice import constants
+from learning_memory_server.advice.candidates import Candidate
+from learning_memory_server.advice.finder import LessonFinder
+from learning_memory_server.model.advice import AdviceKind, Item, Reason, TriggerKind
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.model.value import Value
+
+_AT_THE_ACT: Final = frozenset({TriggerKind.ERROR, TriggerKind.FILE})
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What filters judge a candidate by."""
+
+    trigger: Trigger
+    caller: Caller
+    finder: LessonFinder
+    shown: Sequence[Item] = ()  # what the agent was shown in its present context
+    loaded: AbstractSet[str] = frozenset()  # ids of the lessons that its client loads as rules
+
+
+def is_confirmed(_candidate: Candidate, situation: Situation) -> bool:
+    """Return whether the folder is known to be of the project."""
+    return situation.caller.is_told
+
+
+def is_attended(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether a question has somebody to wait for it: else its answer would take the place of the result."""
+    return situation.caller.is_attended or candidate.reason is not Reason.UNRESOLVED
+
+
+def is_in_force(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether a lesson is neither declined, nor superseded, nor misled more often than it helped."""
+    thing, finder = candidate.thing, situation.finder
+    if isinstance(thing, Value) or candidate.kind is AdviceKind.ENTRY:
+        return True
+    if candidate.reason in {Reason.ERROR, Reason.FILE} and finder.effects.has_misled(thing.id):
+        return False
+    return finder.may_show(thing)
+
+
+def is_new(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether the agent was not shown it yet."""
+    return all(candidate.shown != each.shown for each in situation.shown)
+
+
+def is_seldom(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether the agent was shown few wrong beliefs about files yet."""
+    if candidate.reason is not Reason.FILE:
+        return True
+    return sum(each.reason is Reason.FILE for each in situation.shown) < constants.WRONG_BELIEFS_SHOWN
+
+
+def is_not_loaded(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether its client does not load it as a rule. At the act, it is shown all the same."""
+    return situation.trigger.kind in _AT_THE_ACT or candidate.id not in situation.loaded
+
+
+FILTERS: Final[Mapping[str, Callable[[Candidate, Situation], bool]]] = {
+    "confirmed": is_confirmed,
+    "attended": is_attended,
+    "in force": is_in_force,
+    "new": is_new,
+    "seldom": is_seldom,
+    "not loaded": is_not_loaded,
+}
+
+
+def passes(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether a candidate passes all filters."""
+    return all(is_passed(candidate, situation) for is_passed in FILTERS.values())

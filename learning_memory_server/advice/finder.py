@@ -1,0 +1,183 @@
+"""Find the lessons near a text: in the index, in what is not indexed yet, and among shared ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import chain, islice
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.advice import constants
+from learning_memory_server.advice.scorer import Background, Near, Scored, best_of_each, lowered, scores
+from learning_memory_server.embedding.base import Vectors
+from learning_memory_server.index.document import Collection, axis_text, point_id
+from learning_memory_server.index.queries import EntryQuery
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.lessons.effects import Effects, teaches
+from learning_memory_server.lessons.files.freshness import Freshness
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.sharing.shared import SharedLessons
+from learning_memory_server.system.recent import Recent
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.journal.answers import Answers
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.sharing.files import SharedEntry
+
+_FULL: Final = Collection.of(Axis.FULL)
+_LOOK: Final = 1 / 50  # Seconds between looks at an index that is not open yet
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The lessons near one text or several."""
+
+    scored: list[Scored]  # in no order
+    usual: float  # the usual closeness of an experience to the text
+    stored: int  # how many entries there are
+
+
+@dataclass(eq=False)
+class LessonFinder:
+    """Finds lessons of a project, or of all projects."""
+
+    collector: ObservationCollector
+    index: VectorIndex
+    effects: Effects
+    _: KW_ONLY
+    is_everywhere: bool  # whether to look at other projects, too
+    answers: Answers | None = None
+    shared: SharedLessons = field(default_factory=SharedLessons)
+    freshness: Freshness = field(default_factory=Freshness)
+    _last: tuple[object, Found] | None = field(default=None, init=False)
+    # Finding the terms of 200 entries takes 6 ms.
+    _terms: Recent[str, tuple[Ghap, frozenset[str]]] = field(default_factory=Recent, init=False)
+
+    async def find(
+        self, texts: Sequence[str], caller: Caller, entry_id: str = "", patience: float = 0.0
+    ) -> Found | None:
+        """Return the lessons near texts that ask the same, each with its best score.
+
+        None if the index is not open or its model's scale is not known.
+
+        Args:
+            texts: The texts.
+            caller: Who asks: its project's lessons are found, as its folder's files are now.
+            entry_id: The entry that asks, which is no lesson for itself.
+            patience: Seconds to wait for an index that is not open yet.
+        """
+        until = monotonic() + patience
+        while not self.index.is_open and monotonic() < until:
+            await asyncio.sleep(_LOOK)
+        if not self.index.is_open or self.index.scale.known is None:
+            return None
+        first, *others = await asyncio.gather(*(self._near(text, caller.project, entry_id) for text in texts))
+        scored = best_of_each(each.scored for each in (first, *others))
+        return Found(await self._as_files_are(scored, caller), first.usual, first.stored)
+
+    def has_any(self, project: str) -> bool:
+        """Return whether there is a lesson that a project may be shown."""
+        within = self.within(project)
+        return bool(self.collector.timeline.count(within) or self.shared_by(within))
+
+    def has_term(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
+        """Return whether an entry's text has one of these terms."""
+        return not self._terms_of(entry).isdisjoint(any_of)
+
+    def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
+        """Return whether one of a project's newest entries has one of these terms."""
+        newest = islice(self.collector.timeline.newest(project), constants.BACKGROUND)
+        return any(self.has_term(each, any_of) for each in chain(newest, self.shared_by(project)))
+
+    def shared_by(self, project: str | None) -> list[SharedEntry]:
+        """Return the newest shared lessons that may be shown."""
+        return self.shared.allowed(project, self.answers)[: constants.BACKGROUND]
+
+    def within(self, project: str) -> str | None:
+        """Return the project of the lessons, None for all."""
+        return None if self.is_everywhere else project
+
+    def may_show(self, entry: Ghap) -> bool:
+        """Return whether an entry is a lesson in force: approved where that is needed, not declined, not superseded."""
+        return teaches(entry, self.answers) and entry.id not in self.effects.successors()
+
+    async def _near(self, text: str, project: str, entry_id: str) -> Found:
+        # Two sources ask for the same text at the same trigger.
+        question = text, project, entry_id, self.collector.timeline.changes, self.effects.counts()
+        if self._last is None or self._last[0] != question:
+            self._last = question, await self._search(text, project, entry_id)
+        return self._last[1]
+
+    async def _search(self, text: str, project: str, entry_id: str) -> Found:
+        within = self.within(project)
+        vector = await self.index.embeddings.embed_query(text)
+        newest = {point_id("ghap", each.id): each for each in self._newest(within, entry_id)}
+        hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
+        closeness = {hit.id: hit.score for hit in hits}
+        background = Background(
+            frozenset(terms(text)), [self._terms_of(each) for each in newest.values()], list(closeness.values())
+        )
+        pending = [each for point, each in newest.items() if point not in closeness]
+        near = [(newest[point], each) for point, each in closeness.items()]
+        near += await self._pending(vector, pending, background)
+        stored = self.collector.timeline.count(within)
+        if stored > len(newest):
+            near += await self._older(vector, newest, entry_id, within)
+        lessons = [Near(each, value, self._terms_of(each)) for each, value in near if self.may_show(each)]
+        return Found(scores(lessons, background, self.effects.counts()), background.usual, stored)
+
+    def _newest(self, within: str | None, entry_id: str) -> Iterator[Ghap]:
+        own = islice(self.collector.timeline.newest(within), constants.BACKGROUND)
+        return (each for each in chain(own, self.shared_by(within)) if each.id != entry_id)
+
+    async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
+        """Return entries that are not in the index yet with their closeness: those that share the most terms."""
+        lessons = [each for each in pending if self.may_show(each)]
+        lessons.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
+        if not (few := lessons[: constants.EMBEDDED]):
+            return []
+        vectors = await self.index.embeddings.embed_documents([axis_text(each, Axis.FULL) for each in few])
+        scale = self.index.scale.scale
+        return [(each, scale.closeness(float(row @ vector))) for each, row in zip(few, vectors, strict=True)]
+
+    async def _older(
+        self, vector: Vectors, newest: Mapping[str, Ghap], entry_id: str, project: str | None
+    ) -> list[tuple[Ghap, float]]:
+        """Return the nearest of the entries that are not among the newest, with their closeness."""
+        where = EntryQuery(project=project, is_own=True).for_engine()
+        hits = await self.index.nearest(_FULL, vector, limit=constants.DEPTH, where=where)
+        missing = {hit.id: hit.score for hit in hits if hit.id not in newest}
+        records = await self.index.retrieve(_FULL, list(missing)) if missing else []
+        points = {record.payload["ghap_id"]: record.id for record in records}
+        # Through the collector, so that nothing forgotten is found.
+        found = self.collector.look_up(name for name in points if name != entry_id).found
+        return [(each, missing[points[each.id]]) for each in found if each.resolution]
+
+    async def _as_files_are(self, scored: list[Scored], caller: Caller) -> list[Scored]:
+        """Return the lessons with less score where their files have changed; only what may be shown is judged."""
+        judged = sorted((each for each in scored if each.score >= constants.NAMED), key=lambda each: -each.score)
+        judged = judged[: constants.JUDGED]
+        await self.freshness.judge((each.entry for each in judged), caller.project, caller.folder)
+        return [self._as_its_files_are(each, caller.folder) for each in scored]
+
+    def _as_its_files_are(self, scored: Scored, folder: str) -> Scored:
+        fate = self.freshness.find(scored.entry, folder)
+        return lowered(scored, (1 + fate.changed) / 2) if fate and fate.changed and fate.by_lines else scored
+
+    def _terms_of(self, entry: Ghap) -> frozenset[str]:
+        known = self._terms.get(entry.id)
+        # A redaction replaces an entry by another one with the same id.
+        if known is None or known[0] is not entry:
+            self._terms[entry.id] = known = entry, frozenset(terms(axis_text(entry, Axis.FULL)))
+        return known[1]
+
+
+def named_among(scored: Iterable[Scored], names: AbstractSet[str]) -> list[Scored]:
+    """Return the lessons with these ids that are near enough for one that names the same thing, the best first."""
+    alike = [each for each in scored if each.entry.id in names and each.score >= constants.NAMED]
+    return sorted(alike, key=lambda each: -each.score)

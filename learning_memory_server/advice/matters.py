@@ -1,0 +1,81 @@
+"""Which lessons are about one matter: of these, the newest is shown.
+
+Two entries are about one matter if they are tied to the same error, come from one session's attempts at one goal, or
+say nearly the same.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from learning_memory_server.advice import constants
+from learning_memory_server.advice.candidates import Candidate
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.model.advice import AdviceKind
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.moment import as_seen
+
+
+@lru_cache(1_024)
+def _terms_in(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Return whether two texts have so many terms in common that they say nearly the same."""
+    mine, others = _terms_in(one), _terms_in(other)
+    return len(mine & others) >= constants.ALIKE * len(mine | others)
+
+
+def are_one(one: Ghap, other: Ghap) -> bool:
+    """Return whether two entries are about one matter."""
+    if are_alike(one.learned, other.learned):
+        return True
+    if _lines_of(one) & _lines_of(other):
+        return True
+    return bool(one.agent_session) and one.agent_session == other.agent_session and are_alike(one.goal, other.goal)
+
+
+def distinct(entries: Iterable[Ghap]) -> list[Ghap]:
+    """Return entries of which no two are about one matter: the first of each."""
+    found: list[Ghap] = []
+    for entry in entries:
+        if not any(are_one(entry, each) for each in found):
+            found.append(entry)
+    return found
+
+
+def newest_about(entry: Ghap, others: Iterable[Ghap]) -> Ghap:
+    """Return the newest of an entry and the others about the same matter."""
+    alike = (each for each in others if each.project == entry.project and are_one(entry, each))
+    return max((entry, *alike), key=age)
+
+
+def newest_of_each(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates of which no two are about one matter: in the place of the first, the newest."""
+    found: list[Candidate] = []
+    for candidate in candidates:
+        same = next((place for place, each in enumerate(found) if _are_one(candidate, each)), None)
+        if same is None:
+            found.append(candidate)
+        elif age(_entry_of(candidate)) > age(_entry_of(found[same])):
+            found[same] = candidate
+    return found
+
+
+def _are_one(one: Candidate, other: Candidate) -> bool:
+    lessons = one.kind is AdviceKind.EXPERIENCE and other.kind is AdviceKind.EXPERIENCE
+    return lessons and are_one(_entry_of(one), _entry_of(other))
+
+
+def _entry_of(candidate: Candidate) -> Ghap:
+    assert isinstance(candidate.thing, Ghap)
+    return candidate.thing
+
+
+def age(entry: Ghap) -> tuple[object, str]:
+    """Return what resolved entries are sorted by, the oldest first."""
+    return as_seen(entry.outcome.resolved_at), entry.id
+
+
+def _lines_of(entry: Ghap) -> frozenset[str]:
+    return frozenset(each.line for each in entry.errors if each.is_tied)

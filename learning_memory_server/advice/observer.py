@@ -1,0 +1,146 @@
+"""What a trigger teaches before anything is shown: runs of tests, failures, files, tasks, and the place of the work."""
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import structlog
+
+from learning_memory_server.advice.candidates import Observed
+from learning_memory_server.advice.names import Names
+from learning_memory_server.advice.sessions import SessionState
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.lessons.errors.outcomes import exit_status, run_of
+from learning_memory_server.lessons.errors.watch import CommandWatch, Ran
+from learning_memory_server.lessons.files.anchoring import Anchoring
+from learning_memory_server.lessons.files.freshness import name_in, project_root
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.caller import Caller, place_in
+from learning_memory_server.model.moment import Clock
+from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.sharing.promote import LEARNED, promoted
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.files import read
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Learns from triggers. Nothing is raised: it runs next to an agent's work, and can repair no full disk."""
+
+    collector: ObservationCollector
+    watch: CommandWatch
+    failures: FailureLog
+    anchoring: Anchoring
+    names: Names
+    clock: Clock
+
+    async def observe(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Observed]:
+        """Return the trigger as sources see it, and what it has shown."""
+        if trigger.kind is TriggerKind.COMMAND:
+            return await self._command(trigger, caller)
+        if trigger.kind is TriggerKind.FILE:
+            return trigger, await self._file(trigger, caller)
+        if trigger.kind is TriggerKind.SESSION_START:
+            return trigger, await self._start(trigger, caller, state)
+        if trigger.kind is TriggerKind.LOADED:
+            text = await asyncio.to_thread(_beginning, trigger.file)
+            state.loaded.update(promoted(text))
+        elif trigger.kind is TriggerKind.SUBAGENT_TASK and trigger.text:
+            state.add_task(trigger.kind_of_agent, trigger.text)
+        elif trigger.kind is TriggerKind.SUBAGENT_START:
+            trigger = replace(trigger, text=state.take_task(trigger.kind_of_agent))
+        patience = 0.0
+        if trigger.kind is TriggerKind.PROMPT:
+            patience = 0.0 if state.is_begun else timeouts.FIRST_PROMPT
+            state.is_begun = True
+        if trigger.kind in {TriggerKind.PROMPT, TriggerKind.SUBAGENT_START}:
+            self.names.note(trigger.text, caller)
+        return trigger, Observed(patience=patience)
+
+    async def _start(self, trigger: Trigger, caller: Caller, state: SessionState) -> Observed:
+        if trigger.folder and trigger.context:
+            # Claude Code loads it before it knows the hooks of plugins. One that is about some files comes with these.
+            text = await asyncio.to_thread(_beginning, str(Path(trigger.folder, LEARNED)))
+            if not text.startswith("---"):
+                state.loaded.update(promoted(text))
+        return Observed(place=await self.place(trigger.folder, caller.folder) if trigger.folder else "")
+
+    async def place(self, folder: str, project_folder: str) -> str:
+        """Return where an agent works: the branch, the changed files and the folder, a line each."""
+
+        def look() -> str:
+            self.names.look(project_folder)
+            root = project_root(project_folder)
+            return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
+
+        return await asyncio.to_thread(look)
+
+    async def _file(self, trigger: Trigger, caller: Caller) -> Observed:
+        root = project_root(caller.folder)
+        name = root and name_in(root, str(Path(trigger.folder, trigger.file)))
+        if not name:
+            return Observed()
+        self.anchoring.touch(caller, name, trigger.new if trigger.is_edit else None)
+        return Observed(file=name)
+
+    async def _command(self, trigger: Trigger, caller: Caller) -> tuple[Trigger, Observed]:
+        """Return a failed command as an error."""
+        nothing = trigger, Observed()
+        if not trigger.command or trigger.is_background or (trigger.error and exit_status(trigger.error) is None):
+            return nothing
+        self.names.note(trigger.command, caller)
+        try:
+            self._keep_run(trigger, caller)
+            ended = await self.watch.saw(self._ran(trigger, caller))
+            if ended.worked:
+                self.failures.add(*ended.worked, at=self.clock())
+        except LearningMemoryError as problem:
+            log.warning("failure.skipped", reason=type(problem).__name__)
+            return nothing
+        if not ended.question:
+            return nothing
+        observed = Observed(line=ended.line, question=ended.question, tools=ended.tools, failure=ended.failure)
+        return replace(trigger, kind=TriggerKind.ERROR), observed
+
+    def _keep_run(self, trigger: Trigger, caller: Caller) -> None:
+        if trigger.is_unknown:
+            return
+        run = run_of(
+            trigger.command,
+            trigger.output,
+            trigger.error,
+            at=self.clock(),
+            project=caller.project,
+            folder=trigger.folder,
+        )
+        if run:
+            self.collector.add_run(caller, run)
+
+    def _ran(self, trigger: Trigger, caller: Caller) -> Ran:
+        entry = self.collector.still_open.known_to(caller)
+        is_known = bool(trigger.error) or not trigger.is_unknown
+        ran = Ran(
+            project=caller.project,
+            session=trigger.context or caller.session,
+            command=trigger.command,
+            output=trigger.error or trigger.output,
+            has_failed=bool(trigger.error) if is_known else None,
+            at=self.clock(),
+            folder=trigger.folder or None,
+            agent=caller.agent or "",
+            entry=entry.id if entry else "",
+        )
+        return ran.with_known_end()
+
+
+def _beginning(file: str) -> str:
+    """Return the text of a plain file, whatever links to it; nothing if it cannot be read."""
+    try:
+        return (read(Path(os.path.realpath(file))) or b"").decode("utf-8", "replace")
+    except ValueError:
+        return ""

@@ -1,0 +1,59 @@
+"""What is remembered of sessions while they run, in one object for each."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.system.recent import Recent
+
+_TASKS: Final = 16  # Tasks of subagents that are remembered until these start: the last ones
+
+
+@dataclass(slots=True)
+class SessionState:
+    """The state of one session, by the name that its client has for it."""
+
+    context_since: datetime | None = None  # when the context of its main agent was last emptied
+    started_at: datetime | None = None  # when its start was answered
+    is_begun: bool = False  # whether it had a prompt
+    loaded: set[str] = field(default_factory=set)  # ids of the lessons that its client loads as rules
+    tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
+
+    def add_task(self, kind_of_agent: str, task: str) -> None:
+        """Remember the task of a subagent: the event of its start does not say it."""
+        self.tasks[:] = [*self.tasks[1 - _TASKS :], (kind_of_agent, task)]
+
+    def take_task(self, kind_of_agent: str) -> str:
+        """Return the task of a subagent that starts, which is no other's then; empty if none is known."""
+        mine = next((each for each in self.tasks if each[0] == kind_of_agent), None)
+        if mine is None:
+            return ""
+        self.tasks.remove(mine)
+        return mine[1]
+
+
+class Sessions:
+    """The states of the sessions that were heard of last."""
+
+    def __init__(self) -> None:
+        self._states: Recent[str, SessionState] = Recent()
+        self._contexts: Recent[str, str] = Recent()
+
+    def hear(self, caller: Caller, context: str) -> SessionState:
+        """Return the state of a session. `context` is its client's name for it: after `/clear`, it is another one."""
+        if context:
+            self._contexts[caller.session] = context
+        return self.state_of(caller)
+
+    def context_of(self, caller: Caller) -> str:
+        """Return the client's present name of a caller's session."""
+        return self._contexts.get(caller.session, caller.session)
+
+    def state_of(self, caller: Caller) -> SessionState:
+        """Return the state of a caller's session."""
+        return self._states.of(self.context_of(caller), SessionState)
+
+    def end(self, context: str) -> None:
+        """Drop the state of a session that has ended."""
+        self._states.pop(context, None)

@@ -1,0 +1,46 @@
+"""Open entries: one's own and those that nobody works on, what others are at work on, and what is left open."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from learning_memory_server.advice.candidates import Candidate, Observed
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.model import limits
+from learning_memory_server.model.advice import Reason, TriggerKind
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.trigger import Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEntriesSource:
+    """Offers open entries at a session's start, and the agent's own when it is about to end its work."""
+
+    collector: ObservationCollector
+    kinds: ClassVar = frozenset({TriggerKind.SESSION_START, TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
+
+    async def candidates(self, trigger: Trigger, _observed: Observed, caller: Caller) -> list[Candidate]:
+        """Return candidates; see `Source`."""
+        still_open = self.collector.still_open
+        current = still_open.current(caller)
+        if trigger.kind is not TriggerKind.SESSION_START:
+            # Whatever an agent does with a reminder, it stops again.
+            return [Candidate(current, Reason.UNRESOLVED)] if current and not trigger.is_again else []
+        own = [current] if current else []
+        left = still_open.others(caller, elsewhere=False)
+        others = still_open.others(caller, elsewhere=True)
+        return [
+            *(Candidate(each, Reason.OPEN) for each in [*own, *left] if not each.imported),
+            *(Candidate(each, Reason.ELSEWHERE) for each in others if not each.imported),
+        ]
+
+
+def limited(candidates: list[Candidate]) -> list[Candidate]:
+    """Return at most a few candidates of each aspect of a session's start."""
+    counts: dict[Reason | str, int] = {}
+    found = []
+    for each in candidates:
+        group = each.reason if each.reason in {Reason.OPEN, Reason.ELSEWHERE} else "lesson"
+        counts[group] = counts.get(group, 0) + 1
+        if counts[group] <= limits.CONTEXT_SHOWN:
+            found.append(each)
+    return found

@@ -1,0 +1,39 @@
+"""What occurs in an agent's session, and may be a reason to show it something."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.entry import Ghap
+
+RESUMED: Final = "resume"  # The source of a session that begins with the context that it had
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What occurs in a session, as its client or a call of a tool says it. What is not known is empty."""
+
+    kind: TriggerKind
+    context: str = ""  # a hash of the client's name of the session
+    key: str = ""  # the client's id of the call; a trigger with the same key is answered in the same way
+    folder: str = ""  # the working directory
+    transcript: str = ""  # the file that the client writes the session to
+    text: str = ""  # a prompt, or a subagent's task
+    kind_of_agent: str = ""  # of a subagent
+    command: str = ""
+    output: str = ""
+    error: str = ""  # what the client says of a command that failed
+    file: str = ""  # what a tool has read or edited, mostly an absolute path
+    new: str = ""  # the lines that an edit put in
+    source: str = ""  # why a session begins
+    is_edit: bool = False  # the file was edited, or made
+    is_background: bool = False  # the command goes on, so that nothing is known of its end
+    is_unknown: bool = False  # the client does not say if the command succeeded
+    is_again: bool = False  # the agent goes on because of this hook, or the client may say late that a session began
+    has_no_prompts: bool = False  # the client passes on nothing that is shown at prompts
+    entry: Ghap | None = None  # the entry that a call has just started or updated
+
+    @property
+    def is_of_entry(self) -> bool:
+        """Whether it is a call that has started or updated an entry."""
+        return self.kind in {TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE}
