@@ -1,9 +1,9 @@
 """Ties of lessons to errors: agents get a lesson where the very error comes again that its author met.
 
 An entry is tied to an error if two signs agree. A command failed with it while the entry was open for the agent; and
-the entry's texts quote the line (four words in a row, or a code), or name the program, script or file, which worked
-later. A failure that was kept without names counts if the entry has them. Entries from before the first failure that
-the project keeps count if they quote the line, and have its names.
+the entry's texts quote the line (four words in a row, or a code). A failure that was kept without names counts if the
+entry has them. Entries from before the first failure that the project keeps count if they quote the line, and have its
+names.
 """
 
 import re
@@ -16,15 +16,14 @@ from typing import Final, NamedTuple
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.outcomes import is_check
 from learning_memory_server.lessons.errors.parse import head, looks, parse
-from learning_memory_server.lessons.errors.sanitize import normalized
+from learning_memory_server.lessons.errors.sanitize import comparable, normalized
 from learning_memory_server.lessons.finder import are_one
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Channel, Item, Reason
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Met
-from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.failure import Failure, line_digest
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
@@ -42,7 +41,6 @@ _COMMON: Final = frozenset(
     """.split()
 )
 """Programs whose names say nothing of an entry's subject."""
-_VERSIONING: Final = frozenset({"git", "gh", "hg", "svn"})
 _SHELL: Final = frozenset({"do", "then", "else", "if", "while", "until"})
 _CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
 _MARK: Final = re.compile(r"<\w+>")
@@ -53,7 +51,6 @@ _NAME: Final = re.compile(
 )
 """What tells that a line names something."""
 _WORD: Final = re.compile(r"[\w./~@+][\w./~@+-]*")
-_FILE: Final = re.compile(r"[\w.@~-]*/[\w./@-]+|[\w-]+\.[A-Za-z]\w{0,4}")
 
 
 class Tied(NamedTuple):
@@ -92,13 +89,17 @@ class Ties:
         found = [each for each in of_project if each.during and each.during.entry == entry.id]
         if not found:
             return ()
-        mine = {each.said for each in of_project if _is_by(each, resolver)} if resolver.project == entry.project else ()
-        keeps_all = any(each.said in mine for each in found if not _is_by(each, resolver))
+        mine = (
+            {_line_of(each) for each in of_project if _is_by(each, resolver)}
+            if resolver.project == entry.project
+            else ()
+        )
+        keeps_all = any(_line_of(each) in mine for each in found if not _is_by(each, resolver))
         errors, said = dict[str, Met](), _said_by(entry)
         for each in sorted(found, key=lambda failure: failure.created_at):
             is_tied = (keeps_all or _is_by(each, resolver)) and _is_about(*said, each)
-            is_tied |= errors.pop(each.said, Met("")).is_tied
-            errors[each.said] = Met(each.said, " ".join(sorted(programs_of(each.command))), is_tied)
+            is_tied |= errors.pop(_line_of(each), Met("")).is_tied
+            errors[_line_of(each)] = Met(_line_of(each), " ".join(sorted(programs_of(each.command))), is_tied)
         return tuple(sorted(errors.values(), key=lambda each: each.is_tied)[-limits.ERRORS_MAX :])
 
     def find(self, line: str, command: str, caller: Caller) -> Tied | None:
@@ -109,7 +110,7 @@ class Ties:
         if not caller.is_told or not (entries := self._tied(line, programs_of(command), caller)):
             return None
         met = self.failures.of(caller.project, normalized(line) or line)
-        earlier = {each.session for each in met if not each.imported and each.had(line)} - {caller.session}
+        earlier = {each.session for each in met if not each.imported and _had(each, line)} - {caller.session}
         if len(earlier) > _ROUTINE:
             return None
         confirmed = [each for each in entries if each.outcome.status is OutcomeStatus.CONFIRMED]
@@ -118,7 +119,7 @@ class Ties:
         best, *rest = sorted(
             entries, key=lambda each: (each in confirmed, as_seen(each.outcome.resolved_at), each.id), reverse=True
         )
-        told = [each for each in met if each.lesson == best.id]
+        told = [each for each in met if each.advice and each.advice.id == best.id]
         if self.advisor.knows(caller, best.id):
             return Tied(best, is_known=True, is_again=any(each.session == caller.session for each in told))
         if len({each.session for each in told if each.again}) >= _VAIN:
@@ -180,7 +181,7 @@ class Ties:
             # Of several it is not known whose command it was.
             if len(still_open) == 1 and not still_open[0].errors:
                 programs = " ".join(sorted(programs_of(each.command)))
-                yield still_open[0].id, Met(each.said, programs, _is_about(*_said_by(still_open[0]), each))
+                yield still_open[0].id, Met(_line_of(each), programs, _is_about(*_said_by(still_open[0]), each))
 
 
 def programs_of(command: str) -> frozenset[str]:
@@ -216,20 +217,23 @@ def _said_by(entry: Ghap) -> tuple[str, str]:
 
 
 def _is_about(text: str, words: str, failure: Failure) -> bool:
-    """Return whether an entry, by what it says, quotes the line of a failure, or names what failed and worked later."""
-    said = failure.said
-    if _quotes(words, words_in(said, _PATH)) or any(
-        re.search(rf"(?<![\w-]){code}(?![\w-])", text) for code in _CODE.findall(said)
-    ):
-        return True
-    if failure.remedy is None or not parse(failure.command).is_certain:
-        return False
-    calls = [*_calls(failure.command)]
-    named = {call[0].rpartition("/")[2] for call in calls} - _COMMON
-    if not is_check(failure.command):
-        running = (call for call in calls if _VERSIONING.isdisjoint(call[:2]))
-        named |= {word for call in running for word in call[1:] if _FILE.fullmatch(word)}
-    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in named)
+    """Return whether an entry, by what it says, quotes the line of a failure, or a code in it."""
+    line = _line_of(failure)
+    return _quotes(words, words_in(line, _PATH)) or any(
+        re.search(rf"(?<![\w-]){code}(?![\w-])", text) for code in _CODE.findall(line)
+    )
+
+
+def _line_of(failure: Failure) -> str:
+    """Return the line of a failure by which it is compared."""
+    return comparable(failure.named_line)
+
+
+def _had(failure: Failure, line: str) -> bool:
+    """Return whether this was a failure's line, with these names."""
+    if failure.has_digest:
+        return line_digest(line) == failure.line
+    return line == _line_of(failure)
 
 
 def _texts(entry: Ghap) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from learning_memory_server.hooks import event as kinds
 from learning_memory_server.hooks.event import Event
 from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.lessons.errors.outcomes import exit_status, run_of
-from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.lessons.files.anchoring import Anchoring
 from learning_memory_server.lessons.files.freshness import name_in, project_root
 from learning_memory_server.model import limits
@@ -41,7 +41,6 @@ from learning_memory_server.system.recent import Recent
 _MOST: Final = 500  # What was told last that is kept
 _TASKS: Final = 16  # Tasks of a session's subagents that are kept until these start: those that were given last
 _AT_ONCE: Final = timedelta(seconds=2)  # Within this a start that a client may say late is that of the first prompt
-_BOTH_MAX: Final = 400  # Characters of a remedy and a lesson up to which both are said
 
 
 @dataclass(slots=True)
@@ -208,16 +207,15 @@ class Hooks:
         return f"; {words}" if words else ""
 
     async def _failed(self, known: Known, caller: Caller) -> str:
-        """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
-        said = known.remedy or known.fact
+        """Return the lesson that an agent is shown at a command that failed."""
+        said = ""
         if tied := known.tied:
             item, source = self._learned(tied.entry, caller, tied.others)
-            lesson = f"Learned from this error: {item['learned']} ({source})"
-            said = f"{said} {lesson}" if len(said) + len(lesson) < _BOTH_MAX else lesson  # The lesson says why
+            said = f"Learned from this error: {item['learned']} ({source})"
         elif known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
             item, source = self._learned(entry, caller)
-            said += f" This may help: {item['learned']} ({source})"
-        return f"{OPENING} {said.strip()}" if said else ""
+            said = f"This may help: {item['learned']} ({source})"
+        return f"{OPENING} {said}" if said else ""
 
     async def _after_file(self, event: Event, caller: Caller) -> str:
         """Note what a tool has read or edited, and return a line about a hypothesis on what was read that was wrong."""
@@ -253,7 +251,7 @@ class Hooks:
         return told or ("" if event.error else await self._lesson_about(event.command, caller, by_name=True))
 
     async def _seen(self, event: Event, caller: Caller) -> Known:
-        """Let a command's end teach what mends an error, and return what is known of this one."""
+        """Record how a command ended, and return what lessons about its error are looked for by."""
         if event.error and exit_status(event.error) is None:
             return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
@@ -263,9 +261,7 @@ class Hooks:
         ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "").with_known_end()
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
-        return await self.error_advisor.saw(
-            ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller), partial(self.ties.find, caller=caller)
-        )
+        return await self.error_advisor.saw(ran, partial(self.ties.find, caller=caller))
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.advisor.collector.still_open.current(caller)
