@@ -28,7 +28,6 @@ _DATA: Final = {
     "causes": {"--data": "reflexion-ghap-300.jsonl.gz"},
     "clustering": {"--data": ""},
     "experiences": {"--data": _ENTRIES},
-    "failures": {"--data": _SESSIONS},
     "freshness": {"--data": "releases"},
     "lessons": {"--sessions": _SESSIONS, "--entries": _ENTRIES},
     "names": {"--entries": _ENTRIES},
@@ -40,7 +39,7 @@ _DATA: Final = {
 }
 """What each is given of --data: the whole folder, or a file or folder in it."""
 _NEEDED: Final = frozenset(
-    {"account", "causes", "clustering", "experiences", "failures", "freshness", "questions", "replay", "retrieval"}
+    {"account", "causes", "clustering", "experiences", "freshness", "questions", "replay", "retrieval"}
 )
 _WITH_TORCH: Final = frozenset({"embedding"})
 

@@ -1,8 +1,8 @@
 """The account of the past that `start` shows, to be judged by line: `python -m benchmarks.account --sessions FILE`.
 
 The recorded sessions of each project (formats: `benchmarks.recorded`) are split, in time order, into pasts of --each
-sessions. The account of each is printed as a person reads it. A line is true if what it says happened, and what it
-calls a fix was one. It is useful if its reader can do something: change a setting, the agent's instructions, a habit.
+sessions. The account of each is printed as a person reads it. A line is true if what it says happened. It is useful if
+its reader would act on it, or says that it is good to know.
 --part odd has the pasts that show which kinds of lines are false or useless, --part even those that check a change.
 """
 
@@ -14,8 +14,9 @@ from typing import Final
 
 from benchmarks.recorded import read_sessions
 from benchmarks.recurring import Session
-from learning_memory_server.cli.past import LOSSES
-from learning_memory_server.lessons.errors.past import Past
+from learning_memory_server.cli.past import REPORTED
+from learning_memory_server.lessons.errors.figures import report
+from learning_memory_server.lessons.errors.learner import Learner
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -37,21 +38,21 @@ def main() -> None:
     for project, sessions in sorted(projects.items()):
         for number, begin in enumerate(range(0, len(sessions), options.each), 1):
             if number % 2 in _PARTS[options.part]:
-                shown += _show(f"{project} {number}", sessions[begin : begin + options.each])
+                shown += asyncio.run(_show(f"{project} {number}", sessions[begin : begin + options.each]))
     print(f"\n{shown} lines")
 
 
-def _show(name: str, sessions: list[Session]) -> int:
+async def _show(name: str, sessions: list[Session]) -> int:
     """Print the account of a past, and return how many lines it has."""
-    past = Past()
+    learner = Learner(RedactionGate(build_redactor()))
     for session in sessions:
         for ran in session.calls:
-            past.saw(ran.with_known_end())
-    losses = asyncio.run(past.losses(RedactionGate(build_redactor()), LOSSES))
+            await learner.saw(ran)
+    found = report(learner.failures, REPORTED)
     print(f"\n{name}: {len(sessions)} sessions")
-    for loss in losses:
-        print(f"{loss.failed:>5}  {loss.sentence}")
-    return len(losses)
+    for figures in found:
+        print(f"{figures.sessions:>5}  {figures.sentence}")
+    return len(found)
 
 
 if __name__ == "__main__":

@@ -44,12 +44,11 @@ TOKENS = 4_211 / 6_530
 CALLER = Caller("benchmark", "a" * 16, folder=str(Path.cwd()))
 LOG = "tests/test_cart.py::test_total[{}] FAILED\n"
 OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= 200 failed, 5 passed in 0.12s ="
-MENDED = {
+MISSING = {
     "folder": "/work/shop",
     "command": "python tools/seed.py",
     "error": "Exit code 1\nModuleNotFoundError: No module named 'shop'",
 }
-MENDS = {"folder": "/work/shop", "command": "PYTHONPATH=src python tools/seed.py", "output": "seeded"}
 TIED = {
     "folder": "/work/shop",
     "command": "bin/press feed data.csv",
@@ -80,7 +79,6 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
         "command": "pytest -q tests/t{number}.py",
         "error": "Exit code 1\nE   ValueError: the cart {number} has no total\n" + OUTPUT,
     },
-    "PostToolUseFailure with a remedy": MENDED,
     "PostToolUseFailure with a tied lesson": {**TIED, "session": "told {number}"},
     "Stop": {},
 }
@@ -108,8 +106,6 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
         await services.writer.complete()
         calls = Calls(services.injectable(), CALLER, has_hooks=True)
         await calls.call(0, "start_ghap", dict(ENTRY))
-        for kind, about in (("PostToolUseFailure", MENDED), ("PostToolUse", MENDS)):
-            await calls.call(0, "hook", {"event": kind, "session": "s", **about})
         await learn_ties(services, runs + 5)
         for event, given in GIVEN.items():
             taken = []
@@ -168,14 +164,11 @@ async def told_in_a_session(services: Services) -> list[str]:
         if said := json.loads(result.text or "{}").get("hookSpecificOutput"):
             told.append(said["additionalContext"])
 
-    await happens("PostToolUseFailure", **{**MENDED, "session": "earlier"})
-    await happens("PostToolUse", **{**MENDS, "session": "earlier"})
-    told.clear()
     await happens("SessionStart")
     for theme in themes()[:20:5]:
         await happens("UserPromptSubmit", prompt=f"{theme}. Find out why, please.")
     failing = [
-        MENDED,
+        MISSING,
         *({"command": "make all", "error": f"Exit code 1\nmake: {theme}"} for theme in themes()[20:36:4]),
     ]
     for number in range(40):

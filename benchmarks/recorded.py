@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benchmarks.recurring import Session, sessions_in
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.entry import Ghap
 
 _SHELLS: Final = frozenset({"Bash", "bash", "shell"})

@@ -15,8 +15,7 @@ The rules, judgements and prompts were written down before any arm ran. The arms
 - bm25, dense: the best earlier lesson of the repository, or the two best for an entry, from a threshold on. The
   threshold is set on the other repositories, or on the other half if there is only one: where right answers exceed
   wrong ones by most. Vectors and scores are rounded before they are compared, and ties are broken by id.
-- server: all that this server says; and each of its channels alone. After a yes: what it says at failures if a person
-  approves each cure that two sessions used alike, where none cured the error otherwise.
+- server: all that this server says; and each of its channels alone.
 - Other memories: the files of --memory (`benchmarks.memories` says what they are). What they are told is
   the same: a lesson is what bm25 finds, and commands are in full. They count like this server, each moment's answers
   together.
@@ -127,8 +126,6 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories:
         for each in found
     ]
     others = memories.say("sessions", _moments(sessions, found), asked)
-    approved = await tell(Settings(), sessions, with_yes=True)
-    others["server, after a yes"] = {"failure": [approved[each["failure"]] for each in asked]}
     return arms(happened, said, len(sessions), len(told), embedder, others=others)
 
 

@@ -18,23 +18,19 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.hooks import event as events
 from learning_memory_server.hooks.event import Event
-from learning_memory_server.lessons.errors.cures import cure_id, cures_of
-from learning_memory_server.lessons.errors.pending import Ran
 from learning_memory_server.lessons.errors.transcripts import Passed, commands_in, find_transcripts
-from learning_memory_server.model.answer import Said
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
@@ -209,11 +205,8 @@ def _first_prompt(path: Path) -> str:
     return ""
 
 
-async def tell(settings: Settings, sessions: Sequence[Session], *, with_yes: bool = False) -> Told:
-    """Return what the hooks say as sessions, which are in time order, go through time in a temporary store.
-
-    With a yes, a person approves after each session what two sessions have changed alike and none has cured otherwise.
-    """
+async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
+    """Return what the hooks say as sessions, which are in time order, go through time in a temporary store."""
     told: Told = {}
     with TemporaryDirectory() as folder:
         now = sessions[0].at if sessions else utc_now()
@@ -235,25 +228,7 @@ async def tell(settings: Settings, sessions: Sequence[Session], *, with_yes: boo
                 for place, event in enumerate(happened, start=START):
                     now = session.at + timedelta(seconds=place)
                     told[session.id, place] = await services.hooks.answer(event, caller)
-                if with_yes:
-                    _approve(services, session.project, now)
     return told
-
-
-def _approve(services: Services, project: str, now: datetime) -> None:
-    alone = set()
-    for known in services.failure_log.errors():
-        mended = [each for each in known if each.remedy]
-        alone |= {
-            cure_id(each)
-            for cure in cures_of(known)
-            if cure.sessions > 1 and len(cure.cases) == len(mended)
-            for each in cure.cases
-        }
-    for item in services.review.waiting(project, now):
-        if item.id in alone:
-            with suppress(InvalidInputError):
-                services.review.answer(item, Said.YES, now)
 
 
 def _shares(moments: Iterable[Row]) -> tuple[float | None, float | None]:

@@ -105,7 +105,7 @@ class ValueDocument(TypedDict):
 
 
 class WaitingDocument(TypedDict):
-    """Something that waits: agents are told `text` at `about`, if a person says so; `flaw` says why nobody can."""
+    """Something that waits: agents are shown `text` at `about`, if a person says so."""
 
     id: str
     kind: str
@@ -114,18 +114,11 @@ class WaitingDocument(TypedDict):
     about: str
     fared: str
     since: str
-    error: str
-    cost: int
-    days: int
-    flaw: str | None
-    is_risky: bool
-    others: list[str]
     is_told: bool
-    folder: str
 
 
 class ReviewDocument(TypedDict):
-    """What waits for a person's answer, what cost most first."""
+    """What waits for a person's answer, the oldest first."""
 
     results: list[WaitingDocument]
     count: int
@@ -227,17 +220,12 @@ class EntryCounts(TypedDict):
 
 
 class Told(TypedDict):
-    """How often agents got advice: of `times`, how often it helped or misled, as they say.
-
-    `remedies` counts what mended an error before; after some of them, a command then worked.
-    """
+    """How often agents got advice: of `times`, how often it helped or misled, as they say."""
 
     times: int
     helped: int
     misled: int
     unknown: int
-    remedies: int
-    remedies_followed_by_success: int
     saving: SavingView
 
 

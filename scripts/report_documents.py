@@ -5,7 +5,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.index.moving import Moved
-from learning_memory_server.server.views.failure_views import RepeatedError
+from learning_memory_server.server.views.failure_views import ErrorFigures, RepeatedError
 
 ScanFinding = TypedDict(
     "ScanFinding", {"what": str, "id": str, "field": str, "secret": str, "count": int, "in": list[str]}
@@ -45,24 +45,10 @@ class LeftOutCounts(TypedDict):
     commands: int
 
 
-class LostCommands(TypedDict):
-    """Commands that `failed` alike in several `sessions`: the shortest, the `line` that names the error, and its `fix`.
-
-    The fix was seen in `fixed` of the sessions; it is empty if none was seen.
-    """
-
-    failed: int
-    sessions: int
-    command: str
-    line: str
-    fix: str
-    fixed: int
-
-
 class PastAccount(TypedDict):
     """The account of past sessions; `refused` counts the calls that a person refused with words."""
 
-    losses: list[LostCommands]
+    figures: list[ErrorFigures]
     refused: int
 
 

@@ -122,7 +122,7 @@ def current_project(settings: Settings) -> str:
 
 
 def folders_here(settings: Settings) -> dict[str, str]:
-    """Return the folder of the current project, by its name: which remedy an error has may depend on files in it."""
+    """Return the folder of the current project, by its name: its files show which lessons are stale."""
     return {current_project(settings): str(folder_of(os.environ))}
 
 
@@ -182,7 +182,7 @@ class Offline(Stores):
         super().__init__(settings, journal, utc_now, Records(journal.memories))
         self.validity = Validity(self.advice_log, self.collector)
         self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice_log.effects)
-        self.review = Review(self.answers, self.failure_log, self.collector, self.shared, [self.preference_log.waiting])
+        self.review = Review(self.answers, self.collector, self.shared, [self.preference_log.waiting])
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""

@@ -20,7 +20,7 @@ from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.clients.catalog import find_launch
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings

@@ -12,13 +12,11 @@ from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.lessons.values.log import ordered
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.claims import caller_of
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.failure_views import repeated_error
 
@@ -83,18 +81,18 @@ def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, di
 
 @commands.command(example="--project current")
 def failures(limit: command.LimitOption = 20, project: command.ProjectOption = None) -> command.Result:
-    """List errors of commands, the last seen first, and what fixed them.
+    """List errors of commands, the last seen first, and what worked next.
 
     Failures of a project with the same line of output are one error; names,
-    paths and numbers do not count. Its fix is a similar command that succeeded
-    soon after. A fix is hidden while fixes disagree, or if it was shown and did
-    not help. `forget` takes the id of an error.
+    paths and numbers do not count. Shows in how many of its sessions which
+    command worked next, and after how many of those the error stayed away.
+    Agents are shown none of this. `forget` takes the id of an error.
     """
     stored = command.Offline(command.open_settings())
     wanted = command.chosen_project(project, stored)
     found = stored.failure_log.errors(wanted)
     found.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
-    shown = error_views(found[:limit], stored.settings)
+    shown = [repeated_error(known) for known in found[:limit]]
     where = "" if wanted is None else " in this project"
     nothing = f"No failures{where} yet. `learning-memory-server learn-from` finds those of Claude Code's past sessions."
     return listed(shown, len(found), "error", nothing, error_with_id)
@@ -110,12 +108,6 @@ def listed(
     elif total > len(results):
         out.say(f"{len(results)} of {out.counted(total, noun)}; --limit shows more.")
     return command.Result({"results": results, "count": len(results), "total": total})
-
-
-def error_views(found: Sequence[Sequence[Failure]], settings: Settings) -> list[dict[str, Any]]:
-    """Return errors with what fixed them, as far as this folder's files show it."""
-    here = command.folders_here(settings) if found else {}
-    return [repeated_error(known, here.get(known[-1].project)) for known in found]
 
 
 def entry_facts(entry: View) -> Facts:
@@ -143,11 +135,23 @@ def entry_record(experience: View) -> out.Record:
     return out.Record(entry_facts(experience), experience.get("goal", ""), learned or "")
 
 
-def error_record(error: View, without_remedy: str = "") -> out.Record:
-    """Return the record of an error, and what is said if it has no remedy."""
-    facts: Facts = [out.counted(error["times"], "time"), out.date(error["last_seen"]), short_name(error["project"])]
-    worked = f"this worked: {error['remedy']}" if "remedy" in error else error.get("followed", without_remedy)
-    return out.Record(facts, error["signature"], worked)
+def error_record(error: View) -> out.Record:
+    """Return the record of an error."""
+    facts: Facts = [
+        out.counted(error["times"], "time"),
+        out.counted(error["sessions"], "session"),
+        out.date(error["last_seen"]),
+        short_name(error["project"]),
+    ]
+    return out.Record(facts, f"`{error['command']}`: {error['line']}", worked_next(error))
+
+
+def worked_next(error: View) -> str:
+    """Say which command worked next after an error; nothing if none did."""
+    if "followed" not in error:
+        return ""
+    share = f"in {error['followed_in']}/{error['sessions']} sessions"
+    return f"`{error['followed']}` worked next {share}; the error stayed away in {error['stayed_away']}"
 
 
 def error_with_id(error: View) -> out.Record:

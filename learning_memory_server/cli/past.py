@@ -1,4 +1,4 @@
-"""What past sessions teach: what failed most and what fixed it, as a person reads it, and what is to be kept."""
+"""What past sessions show: what failed most and what worked next, as a person reads it, and what is to be kept."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
-from learning_memory_server.lessons.errors.past import Loss
+from learning_memory_server.lessons.errors.figures import Figures
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import shortened
@@ -22,10 +22,9 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields
-from learning_memory_server.server.views.failure_views import repeated_error
+from learning_memory_server.server.views.failure_views import figures, repeated_error
 
-LOSSES: Final = 6
-_LOSS: Final = ("failed", "sessions", "command", "line", "fix", "fixed")
+REPORTED: Final = 12  # Errors in a report
 _LATEST: Final = 3  # How many refusals are told of: the last ones
 _TEXT_MAX: Final = 220  # Characters of each
 
@@ -44,8 +43,8 @@ class LearnReport:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
     `strayed` counts commands that sessions ran in folders of others; `known`, failures that are here already, or were
-    forgotten. `here` is the folder of the current project, by its name. `losses` are the commands that failed most,
-    and `words` the calls that the person refused with words, new or not, the last one first.
+    forgotten. `here` is the folder of the current project, by its name. `figures` are of the errors that a person
+    reads first, and `words` the calls that the person refused with words, new or not, the last one first.
     """
 
     place: Path
@@ -60,7 +59,7 @@ class LearnReport:
     kept: int = 0
     passed: Passed = field(default_factory=Passed)
     here: Mapping[str, str] = field(default_factory=dict)
-    losses: Sequence[Loss] = ()
+    figures: Sequence[Figures] = ()
     words: Sequence[str] = ()
 
     @property
@@ -81,7 +80,7 @@ class LearnReport:
             self.show_left_out()
             return
         for records in (
-            [error_record(self._repeated(error), "no remedy that always works") for error in self.errors],
+            [error_record(repeated_error(error)) for error in self.errors],
             [out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals],
         ):
             out.records(records[: out.SHOWN])
@@ -110,17 +109,17 @@ class LearnReport:
         if self.strayed:
             out.say(f"Left out: {out.counted(self.strayed, 'command')} in other folders than the session's project.")
 
-    def show_account(self, fixes: str) -> None:
-        """Print what failed most; `fixes` says what can be done with what worked in place of a command."""
+    def show_account(self) -> None:
+        """Print what failed most."""
         sessions = out.counted(sum(self.projects.values()), "session")
         ran = f"In {sessions} your agents ran {out.counted(self.commands, 'command')}"
         out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
-        for each in self.losses:
-            out.hanging(Text(f"{each.failed:>5,}  ", "red"), Text(out.one_line(each.sentence)))
-        if not self.losses:
-            out.say("No command failed in the same way in two sessions, but for work in progress.")
-        if any(each.is_instead for each in self.losses):
-            out.say(fixes, "dim")
+        for each in self.figures:
+            out.hanging(
+                Text(f"{out.counted(each.sessions, 'session'):>12}  ", "red"), Text(out.one_line(each.sentence))
+            )
+        if not self.figures:
+            out.say("No command failed in the same way in two sessions, and no tool was called in a wrong way.")
         for words in self.words[:_LATEST]:
             out.hanging(Text("   no  ", "red"), Text(shortened(out.one_line(words), _TEXT_MAX)))
         if self.words:
@@ -129,7 +128,7 @@ class LearnReport:
 
     def account(self) -> dict[str, Any]:
         """Return a `PastAccount`."""
-        return {"losses": [fields(_LOSS, each) for each in self.losses], "refused": len(self.words)}
+        return {"figures": [figures(each) for each in self.figures], "refused": len(self.words)}
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
@@ -154,7 +153,7 @@ class LearnReport:
             "kept": self.kept,
             "new": len(self.failures),
             "known": self.known,
-            "errors": [self._repeated(error) for error in self.errors],
+            "errors": [repeated_error(error) for error in self.errors],
             "refusals": [fields(("project", "at", "text"), each, at=each.date) for each in self.refusals],
             "transcripts": dict(sorted(self.projects.items())),
             "left_out": self.counts_left_out(),
@@ -168,9 +167,6 @@ class LearnReport:
             **self.account(),
             "seconds": round(seconds, 1),
         }
-
-    def _repeated(self, error: list[Failure]) -> dict[str, Any]:
-        return repeated_error(error, self.here.get(error[-1].project))
 
     def counts_left_out(self) -> dict[str, int]:
         """Return how many transcripts, and commands of others, are left out."""

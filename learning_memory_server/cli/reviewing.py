@@ -1,4 +1,4 @@
-"""`review`: what agents may be told only with a person's yes. `resolve`: how an entry ended that was left open."""
+"""`review`: what agents are shown only with a person's yes. `resolve`: how an entry ended that was left open."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,18 +12,16 @@ from learning_memory_server.cli.access import Connection, open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.sharing import RULE_MAX, change_rules, rules_of
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.lessons.errors.cures import ascii_of
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
-from learning_memory_server.rules.review import Waiting, WaitingKind
+from learning_memory_server.rules.review import Waiting
 from learning_memory_server.server.views import fields
 from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
 from learning_memory_server.sharing.tree import top_of
 from learning_memory_server.system.files import read
 
 _MOST: Final = 10  # How many are asked about at once: a person reads no more with care
-_DAYS: Final = 2  # On how many days something must have been seen before anybody is asked about it
 _SAID: Final = {"y": Said.YES, **{each.value: each for each in Said}}
 
 commands = Commands()
@@ -35,30 +33,27 @@ async def review(
         str | None, typer.Argument(metavar="[ID]", help="An id from the list, or with --never a lesson of yours.")
     ] = None,
     never: Annotated[bool, typer.Option("--never", help="Never give it as advice; searches find it.")] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Let a yes count that may do harm.")] = False,
 ) -> Result:
-    """Answer which advice agents may get: fixes of errors, lessons of others, and your refusals.
+    """Answer which advice agents may get: lessons of others, and your refusals.
 
-    Shows at most ten that were seen on two days, the costliest first. `y` lets
-    agents get it, `rule` also writes it into a file that clients load. `never`
-    and `later` do not, `undo` takes an answer back. A yes to a fix is for these
-    two commands, until a file of the project that the fix runs changes. A fix
-    that may destroy, publish, fetch and run, or ask for rights needs --anyway.
-    A call that you refused in a past session is quoted to agents after a yes.
-    Only a person in a terminal can answer; elsewhere, all are listed.
+    Shows at most ten, the oldest first. `y` lets agents get it, `rule` also
+    writes it into a file that clients load. `never` and `later` do not, `undo`
+    takes an answer back. A call that you refused in a past session is quoted
+    to agents after a yes. Only a person in a terminal can answer; elsewhere,
+    all are listed.
     """
     settings = open_settings()
     project, stored = current_project(settings), Offline(settings)
     if name is None:
-        items = stored.review.waiting(project, utc_now(), str(top_of(Path.cwd())))
-        asked = [each for each in items if each.days >= _DAYS and not each.flaw][:_MOST]
+        items = stored.review.waiting(project, utc_now())
+        asked = items[:_MOST]
         if not asked or not out.is_a_person():
             return _listed(items)
     else:
         out.only_a_person("This")
         asked = [stored.review.find(name, project)]
     async with open_connection(settings, "review") as connection:
-        asking = _Asking(connection, project, top_of(Path.cwd()), anyway)
+        asking = _Asking(connection, project, top_of(Path.cwd()))
         if never:
             await asking.keep(asked[0], Said.NEVER)
         else:
@@ -92,11 +87,7 @@ async def resolve(
 
 def _listed(items: Sequence[Waiting]) -> Result:
     out.records(
-        out.Record(
-            [out.identity(each.id), each.kind, out.date(each.since), out.counted(each.days, "day")],
-            ascii_of(each.about),
-            f"{ascii_of(each.text)} ({each.fared}{f'; {each.flaw}' if each.flaw else ''})",
-        )
+        out.Record([out.identity(each.id), each.kind, out.date(each.since)], each.about, f"{each.text} ({each.fared})")
         for each in items
     )
     if not items:
@@ -111,7 +102,6 @@ class _Asking:
     connection: Connection
     project: str
     top: Path
-    is_anyway: bool
 
     async def each(self, items: Sequence[Waiting]) -> None:
         """Ask about each; `undo` takes the answer before back, and asks again."""
@@ -124,16 +114,13 @@ class _Asking:
             place += said is not Said.UNDO or len(items) == 1
 
     def _answer(self, item: Waiting, place: str) -> Said:
-        is_cure = item.kind is WaitingKind.CURE
         out.say()
         out.facts(
             [
                 (place, out.identity(item.id)),
-                ("failed" if is_cure else "about", ascii_of(item.about) if is_cure else item.about),
-                ("with", item.error),
-                ("told" if is_cure else item.kind.value, ascii_of(item.text) if is_cure else item.text),
-                ("fared" if is_cure else "from", f"{item.fared}, since {out.date(item.since)}"),
-                ("no yes", item.flaw),
+                ("about", item.about),
+                (item.kind.value, item.text),
+                ("from", f"{item.fared}, since {out.date(item.since)}"),
             ]
         )
         while True:
@@ -146,27 +133,16 @@ class _Asking:
         try:
             if said is Said.RULE or item.id in promoted((read(self.top / LEARNED) or b"").decode("utf-8", "replace")):
                 self._change_rule(item, said)
-            await self.connection.run(
-                "answer",
-                ids=[item.id],
-                said=said.value,
-                project=self.project,
-                folder=str(self.top),
-                anyway=self.is_anyway,
-            )
+            await self.connection.run("answer", ids=[item.id], said=said.value, project=self.project)
         except InvalidInputError as refusal:
             out.failure(refusal)
 
     def _change_rule(self, item: Waiting, said: Said) -> None:
-        text = (
-            f"Instead of `{item.about}`, run `{item.text}`."
-            if item.kind is WaitingKind.CURE
-            else out.one_line(item.text)
-        )
+        text = out.one_line(item.text)
         rule = Rule(item.id, text, f"approved {utc_now():%Y-%m-%d}")
         is_wanted = said is Said.RULE
-        if is_wanted and (len(text) > RULE_MAX or item.flaw or (item.is_risky and not self.is_anyway)):
-            raise InvalidInputError(f"{item.id} cannot become a rule: it is too long, or needs more than a yes.")
+        if is_wanted and len(text) > RULE_MAX:
+            raise InvalidInputError(f"{item.id} cannot become a rule: it is too long.")
         change_rules(self.top, [rule] if is_wanted else [], () if is_wanted else (item.id,))
         if is_wanted is not (item.id in promoted(rules_of(self.top))):
             raise InvalidInputError(f"{LEARNED} was left as it is, so nothing was answered.")

@@ -31,6 +31,7 @@ from learning_memory_server.recall.memories import search_lexical as search_memo
 from learning_memory_server.recall.recall import rank, search_lexical
 from learning_memory_server.server.views import memory_views, value_views
 from learning_memory_server.server.views.entry_views import formula
+from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.server.views.found_views import found_views
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system import timeouts
@@ -57,7 +58,7 @@ class Hit(NamedTuple):
     @property
     def rank(self) -> float:
         """Its strength. What has no lesson comes after what has one and is nearly as strong."""
-        learned = {HitKind.ENTRIES: ("lesson", "root_cause"), HitKind.ERRORS: ("remedy",)}.get(self.kind)
+        learned = {HitKind.ENTRIES: ("lesson", "root_cause"), HitKind.ERRORS: ("followed",)}.get(self.kind)
         is_bare = learned is not None and not any(self.view.get(part) for part in learned)
         return float(self.view["strength"]) * (_WITHOUT_LESSON if is_bare else 1.0)
 
@@ -178,8 +179,10 @@ def _by_words(wanted: Wanted, stored: Offline) -> dict[HitKind, list[listing.Vie
         values = [value_views.value(each) for each in stored.standings(stored.value_log.current(None, named))]
         others[HitKind.VALUES] = _best(query, values, lambda value: value["text"])
     if HitKind.ERRORS in wanted.kinds:
-        errors = listing.error_views(stored.failure_log.errors(named), stored.settings)
-        others[HitKind.ERRORS] = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
+        errors = [repeated_error(known) for known in stored.failure_log.errors(named)]
+        others[HitKind.ERRORS] = _best(
+            query, errors, lambda error: f"{error['line']} {error['signature']} {error['command']}"
+        )
     return others
 
 

@@ -123,7 +123,7 @@ async def join() -> None:
             out.hanging(Text(f"{each.fared}: "), Text(out.one_line(each.text)))
         if items and out.agrees(f"May agents get {'it' if len(items) == 1 else f'all {len(items)}'} as advice?"):
             ids = [each.id for each in items]
-            await connection.run("answer", ids=ids, said=Said.YES, project=project, folder=str(top), anyway=False)
+            await connection.run("answer", ids=ids, said=Said.YES, project=project)
 
 
 @commands.command()

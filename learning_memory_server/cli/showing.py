@@ -9,7 +9,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.listing import entry_record, notes_here, status_of
+from learning_memory_server.cli.listing import entry_record, notes_here, status_of, worked_next
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.entry import Ghap
@@ -50,8 +50,7 @@ async def show(
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
-        folder = command.folders_here(stored.settings).get(found[-1].project)
-        kind, view, display = "error", failure_views.repeated_error(found, folder), _show_error
+        kind, view, display = "error", failure_views.repeated_error(found), _show_error
     else:
         kind, view, display = "value", value_views.value(found), _show_value
         # All ids; listings name five of each at most.
@@ -195,14 +194,15 @@ def _show_error(error: dict[str, Any]) -> None:
         ("signature", out.one_line(error["signature"])),
         ("project", out.one_line(error["project"])),
         ("times", f"{error['times']:,}"),
-        ("shown next", out.one_line(error.get("remedy", "nothing"))),
-        *([("so far", out.one_line(error["followed"]))] if "followed" in error else []),
+        ("sessions", f"{error['sessions']:,}"),
+        ("line", out.one_line(error["line"])),
+        *([("worked next", out.one_line(worked_next(error)))] if "followed" in error else []),
     ]
     for failure in error["failures"]:
         facts += [
             ("failed", _moment(failure["at"])),
             ("  command", out.one_line(failure["command"])),
-            ("  worked", out.one_line(failure.get("worked", "nothing"))),
+            ("  next", out.one_line(failure.get("worked", "nothing worked"))),
         ]
     out.facts(facts)
 

@@ -58,8 +58,8 @@ async def start(
 
     Asks before each change, and says how to undo it. Without a terminal,
     nothing is changed unless --yes is given. Shows which commands failed in
-    several sessions of this project, and what fixed them. May be run again: what
-    is there already stays as it is.
+    past sessions of this project, and which command worked next. May be run
+    again: what is there already stays as it is.
     """
     settings = open_settings()
     for finding in check_claim(settings, os.environ):
@@ -82,12 +82,14 @@ async def start(
         out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
     lesson.show_left_out()
     refusal = "Nothing was kept. To keep it, add --yes."
-    if lesson.size and out.agrees(f"Keep {lesson.size}, so that agents are told?", refusal, yes=yes):
+    if lesson.size and out.agrees(
+        f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?", refusal, yes=yes
+    ):
         await lesson.keep(settings)
         names = "--project current" if is_first else "with the ids that `failures` shows"
         _show_undo(f"forget {names}")
     elif lesson.size:
-        out.say("Skipped: nothing was kept, so agents are told nothing of it.")
+        out.say("Skipped: nothing was kept.")
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     succeeded = not {"refused", "failed"}.intersection(clients.values())
@@ -134,12 +136,12 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects:
-        lesson.show_account("What worked in place of a command is offered below, or by: learning-memory-server review")
+        lesson.show_account()
         return
     out.say(
         f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "
         "there is nothing to report. Once it has the plugin, hooks learn while agents work. After the first day, this "
-        "shows which commands failed, and what fixed them. Until then, an example shows what agents keep: "
+        "shows which commands failed, and which worked next. Until then, an example shows what agents keep: "
         "learning-memory-server demo"
     )
 
@@ -151,7 +153,7 @@ def _show_next(settings: Settings, clients: dict[str, str], *, is_kept: bool) ->
     if "ready" in clients.values():
         out.say(
             "Start a session here as usual: agents have the memory now. In Claude Code, they "
-            "also get advice at the start, and when a command fails with a known error."
+            "also get lessons at the start, and when a command fails with an error that one is about."
         )
     else:
         out.say("No client has the memory yet. To add it: learning-memory-server setup CLIENT")

@@ -19,8 +19,3 @@ class Answers(Records[Answer]):
     def is_never(self, name: str) -> bool:
         """Return whether a person wants a thing never shown unsolicited."""
         return self.said(name) is Said.NEVER
-
-    def files_of_yes(self, name: str) -> tuple[str, ...] | None:
-        """Return the files that were noted with a yes, None without one."""
-        found = self.find(name)
-        return found.files if found and self.is_yes(name) else None

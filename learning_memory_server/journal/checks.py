@@ -24,7 +24,6 @@ from learning_memory_server.redaction.base import shortened_markers
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
-_NAMED_MAX: Final = 50  # Names in an error; this program writes fewer
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
 _SCORE_MAX: Final = 10  # The highest score of advice: present ones are below 1.2
 _NUMBER_MAX: Final = 100_000_000  # A cluster's highest number, short enough for an id that a tool accepts
@@ -116,25 +115,23 @@ def checked_advice(advice: Advice) -> Advice:
 
 def checked_failure(failure: Failure) -> Failure:
     """Return a failure as it may be stored."""
-    for name in (failure.id, failure.shown or failure.id):
-        if not _FAILURE_ID.fullmatch(name):
-            raise InvalidInputError(f"id, shown: {name!r} is not a valid id of a failure.")
+    if not _FAILURE_ID.fullmatch(failure.id):
+        raise InvalidInputError(f"id: {failure.id!r} is not a valid id of a failure.")
     limits.checked_text("session", failure.session, limits.ID_MAX)
     limits.checked_text("signature", failure.signature, limits.SIGNATURE_MAX, shortened_markers)
-    limits.checked_text("line", failure.said, limits.SIGNATURE_MAX, shortened_markers)
-    _check_ids(lesson=failure.lesson or failure.id, during=failure.during.entry if failure.during else failure.id)
-    for command in (failure.command, *([failure.remedy] if failure.remedy is not None else ())):
+    limits.checked_text("line", failure.named_line, limits.SIGNATURE_MAX, shortened_markers)
+    _check_ids(
+        advice=failure.advice.id if failure.advice else failure.id,
+        during=failure.during.entry if failure.during else failure.id,
+    )
+    for command in (failure.command, *([failure.worked] if failure.worked is not None else ())):
         limits.checked_text("command, remedy", command, limits.COMMAND_MAX, shortened_markers)
     if failure.folder:
         limits.checked_text("folder", failure.folder, limits.COMMAND_MAX, shortened_markers)
     if failure.times < 1:
         raise InvalidInputError("times: must be a whole number above 0.")
-    if len(failure.named) > _NAMED_MAX:
-        raise InvalidInputError(f"named: has more than {_NAMED_MAX} names.")
-    for name in failure.named:
-        limits.checked_text("named", name, limits.ID_MAX)
-    if failure.support is not None and not 0 <= failure.support <= 1:
-        raise InvalidInputError("support: must be a number from 0 to 1.")
+    for name in filter(None, (failure.agent, failure.context)):
+        limits.checked_text("agent, context", name, limits.ID_MAX)
     return failure
 
 

@@ -167,7 +167,13 @@ ADVICE: Final = RecordKind(
 )
 TRIAL: Final = RecordKind("trial", "trials", Trial, own="id created_at", is_archived=False)
 FAILURE: Final = RecordKind(
-    "failure", "failures", Failure, checks.checked_failure, "id session created_at shown times", noun="failure line"
+    "failure",
+    "failures",
+    Failure,
+    checks.checked_failure,
+    "id session created_at times agent context advice.id advice.kind advice.effect advice.reason",
+    noun="failure line",
+    names={"worked": "remedy"},
 )
 MEMORY: Final = RecordKind(
     "memory",
@@ -193,7 +199,7 @@ SERVER: Final = RecordKind(
 PROJECT: Final = RecordKind(
     "project", "projects", Naming, checks.checked_naming, "id created_at name into", noun="project line"
 )
-ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at files")
+ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at")
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each
     for each in (GHAP, VALUE, VERDICT, ADVICE, TRIAL, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER)

@@ -1,7 +1,7 @@
 """The records of one kind in a log, decoded: read once, looked up by id, forgotten permanently; and failures."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from threading import Lock
@@ -124,11 +124,16 @@ class Records(Generic[T]):
             details |= {name: self._tombstone_details(None) for name in forgetting.unknown}
         kind = self._codec.kind
         self.log.append([JournalRecord.tombstone(kind, name, at, said) for name, said in details.items()])
-        self._tombstones |= details
-        for name in details:
-            self._loaded().pop(name, None)
-        self._replaced()
+        self._forget_loaded(details)
         return forgetting
+
+    def _forget_loaded(self, details: Mapping[str, dict[str, Any]]) -> None:
+        """Forget things in RAM, once their tombstones are written."""
+        if details:
+            self._tombstones |= details
+            for name in details:
+                self._loaded().pop(name, None)
+            self._replaced()
 
     def _tombstone_details(self, _thing: T | None) -> dict[str, Any]:
         """Return what else a tombstone says; None stands for an unknown id."""
@@ -231,19 +236,59 @@ class FailureLog(Records[Failure]):
         names = ((each.id for each in named[name]) if name in named else (name,) for name in wanted)
         return super().look_up(chain.from_iterable(names))
 
-    def make_room(
-        self, project: str, signature: str, at: datetime, is_needed: Callable[[Failure], bool] = lambda _: False
-    ) -> None:
-        """Forget the oldest failures of an error, and of its project, if there are many more than are kept."""
-        errors = self._grouped()[project]
-        excess = []
-        if len(known := errors[signature]) > (1 + _SPARE) * FAILURES_KEPT:
-            excess += sorted(known.values(), key=_age)[:-FAILURES_KEPT]
-        if sum(map(len, errors.values())) > (1 + _SPARE) * self._kept:
-            total = chain.from_iterable(error.values() for error in errors.values())
+    def add_worked(self, failures: Iterable[Failure], at: datetime) -> None:
+        """Write to known failures which command worked next; the first one that did stays."""
+        # Looked up when it is written: a failure may have been forgotten, or rewritten without a secret, meanwhile.
+        found = [
+            replace(known, worked=each.worked)
+            for each in failures
+            if (known := self.find(each.id)) and known.worked is None
+        ]
+        if found:
+            self.add(*found, at=at)
+
+    def record(self, failure: Failure) -> None:
+        """Write a failing command, and forget the oldest ones over the bound, in one append.
+
+        What the session has failed with before is written once more only if something about it is new.
+        """
+        if failure.id in self.forgotten_ids():
+            return
+        before = self.find(failure.id)
+        if before and not before.imported:
+            changed = replace(
+                before,
+                line=failure.line or before.line,
+                during=failure.during or before.during,
+                advice=failure.advice or before.advice,
+                again=failure.again or before.again,
+                returned=before.returned or before.worked is not None,
+            )
+            if changed != before:
+                self.add(changed, at=failure.created_at)
+            return
+        known = self.of(failure.project, failure.signature)
+        failure = replace(failure, times=1 + max((max(len(known), each.times) for each in known), default=0))
+        excess = self._excess(failure)
+        at = failure.created_at
+        tombstones = [JournalRecord.tombstone(self._codec.kind, name, at, {}) for name in excess]
+        self.log.append([JournalRecord.of(self._codec, failure), *tombstones])
+        self._forget_loaded({name: {} for name in excess})
+        self._loaded()[failure.id] = failure
+        if self._projects is not None:
+            _group(self._projects, failure)
+
+    def _excess(self, new: Failure) -> list[str]:
+        """Return the ids of an error's oldest failures, and of its project's, if there are many more than are kept."""
+        errors = self._grouped().get(new.project, {})
+        known = [*errors.get(new.signature, {}).values(), new]
+        excess = list[Failure]()
+        if len(known) > (1 + _SPARE) * FAILURES_KEPT:
+            excess += sorted(known, key=_age)[:-FAILURES_KEPT]
+        if sum(map(len, errors.values())) + 1 > (1 + _SPARE) * self._kept:
+            total = [*chain.from_iterable(error.values() for error in errors.values()), new]
             excess += sorted(total, key=_age)[: -self._kept]
-        if excess:
-            self.forget([each.id for each in excess if not is_needed(each)], at)
+        return [name for name in dict.fromkeys(each.id for each in excess) if name != new.id]
 
     def _grouped(self) -> _Projects:
         if self._projects is None:

@@ -21,8 +21,7 @@ class Said(StrEnum):
 class Answer(Stored):
     """A person's answer. A later line replaces an earlier one."""
 
-    id: str  # the id of what it is about; that of a cure is a digest of both commands
+    id: str  # the id of what it is about
     project: str
     said: Said
     created_at: datetime
-    files: tuple[str, ...] = ()  # the files that a cure runs, each after a digest of its content

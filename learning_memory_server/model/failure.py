@@ -1,11 +1,15 @@
-"""A failure: a command that failed with an error, and the command that fixed it."""
+"""A failure: a command that failed with an error, and the next command of its session that worked."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from learning_memory_server.model.advice import Item
 from learning_memory_server.model.stored import Recorded
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 
 
 class During(NamedTuple):
@@ -22,28 +26,29 @@ class Failure(Recorded):
     id: str  # see `failure_id`
     project: str
     session: str  # the hash of the agent session
-    signature: str  # what names the error, without what differs from time to time; see `failures.signature`
+    signature: str  # what names the error, without what differs from time to time; see `lessons.errors.sanitize`
     command: str
     created_at: datetime
-    remedy: str | None = None  # the similar or same command that succeeded soon after, if any
-    shown: str | None = None  # the id of the failure whose remedy was shown; None if none was
+    worked: str | None = None  # the next command that worked and does more than look; in the journal it is `remedy`
     times: int = 1  # how often the error had been seen in the project, this time included
-    support: float | None = None  # the share of evidence, 0 to 1, for the shown remedy
-    named: tuple[str, ...] = ()  # names in the error, with a `?` before those that it does not know
-    line: str = ""  # the line of the signature if an entry was open, else a digest; empty without one
+    line: str = ""  # the line that names the error; in old journals it may be a digest
     during: During | None = None
-    lesson: str | None = None  # the id of the lesson about the error that the agent was told
-    again: bool = False  # whether it came although the agent had been told that
+    again: bool = False  # whether it came although the agent had been shown `advice`
     folder: str = ""  # where it ran, relative to the project's top; empty there, or if it is not known
+    agent: str = ""  # which of the session's agents ran the command
+    context: str = ""  # the client's name of the session, where it is not that of `session`
+    advice: Item | None = None  # the lesson that the agent was shown at this error
+    returned: bool = False  # whether the command failed so once more in its session after `worked`
 
     @property
-    def said(self) -> str:
-        """The line with its names, as far as it is known."""
-        return self.line if self.line and self.during else self.signature
+    def named_line(self) -> str:
+        """The line with its names if it was kept, else the signature."""
+        return self.line if self.line and not self.has_digest else self.signature
 
-    def had(self, line: str) -> bool:
-        """Return whether this was its line, with these names."""
-        return line_digest(line) == (self.line or line_digest(self.signature)) or line == self.said
+    @property
+    def has_digest(self) -> bool:
+        """Whether only a digest of the line was kept, as earlier versions did where no entry was open."""
+        return self.during is None and _DIGEST.fullmatch(self.line) is not None
 
     @property
     def error(self) -> str:
@@ -67,7 +72,7 @@ def failure_id(project: str, signature: str, session: str, command: str) -> str:
 
 
 def line_digest(line: str) -> str:
-    """Return what is kept of a line with names where no entry was open."""
+    """Return what earlier versions kept of a line where no entry was open."""
     return _digest(line, length=16)
 
 

@@ -14,11 +14,11 @@ import typer
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
 from learning_memory_server.cli.maintenance.importing import file_errors
-from learning_memory_server.cli.past import LOSSES, LearnReport, LeftOut
+from learning_memory_server.cli.past import REPORTED, LearnReport, LeftOut
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
-from learning_memory_server.lessons.errors.error_advisor import Learner, unknown
-from learning_memory_server.lessons.errors.past import Past
+from learning_memory_server.lessons.errors.figures import report as reported
+from learning_memory_server.lessons.errors.learner import Learner, unknown
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.memory import REFUSAL, Memory
 from learning_memory_server.model.moment import utc_now
@@ -113,23 +113,23 @@ async def learn_from(
     report: Annotated[bool, typer.Option("--report", help="Only say what failed most; keep nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
 ) -> Result:
-    """Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
+    """Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
 
     The transcripts are read on this machine, without a model, and stay as they
     are. A session is of the project whose folder it ran in, if it began after
     the git directory there was made. Others are counted, and left out.
-    Shows the line that names each error, the command, and the similar command
-    that worked within the next five, and asks. Secrets, names and folders of
-    this machine are left out. `failures` lists the errors afterwards, and
-    agents get a fix when the error comes again. `review` then asks about
-    calls that you refused with words. Run it again
-    after an interruption, or later: what is known is not added twice.
+    Shows the line that names each error, the command, and the next command
+    that worked, and asks whether to keep them. Secrets and folders of this
+    machine are left out. `failures` and the page list the errors afterwards:
+    these figures are for you, and agents are shown none of them. `review` then
+    asks about calls that you refused with words. Run it again after an
+    interruption, or later: what is known is not added twice.
     """
     began = monotonic()
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every)
     if report and lesson.projects:
-        lesson.show_account("What worked in place of a command can be kept: learning-memory-server learn-from")
+        lesson.show_account()
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
@@ -152,7 +152,6 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = transcripts.projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
-    past = Past()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
         wanted = []
         for path in transcripts.find_transcripts(lesson.place, lesson.passed):
@@ -176,11 +175,10 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
                 await learner.saw(ran := replace(ran, project=project).with_known_end())
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
-                past.saw(ran)
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
             lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
             before += size
-    lesson.losses = await past.losses(gate, LOSSES)
+    lesson.figures = reported(learner.failures, REPORTED)
     lesson.words = [each.text for each in sorted(lesson.refusals, key=lambda each: each.date, reverse=True)]
     stored = Offline(settings)
     for learned in learner.learned():

@@ -44,6 +44,7 @@ _ANSWERING: Final = frozenset(
     """.split()
 )
 """Programs whose exit status is an answer, or another program's."""
+_VERSIONING: Final = frozenset({"git", "gh"})
 _TIMED_OUT, _STOPPED = 124, 126  # From 126 on, a shell says that it could not run a program, or that a signal ended it
 _EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -84,7 +85,9 @@ def is_test_or_build(command: str) -> bool:
 
 def is_check(command: str) -> bool:
     """Return whether a command fails because of the user's code: a test, build, linter or type check."""
-    words = (word for step in parse(command).steps if not looks(step) for word in step.words)
+    steps = [step for step in parse(command).steps if step.call and not looks(step)]
+    # What git is given is a message or a name.
+    words = (word for step in steps if program(step.call) not in _VERSIONING for word in step.words)
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
 
 

@@ -1,16 +1,16 @@
 """The kept form of a command and its output: without secrets, folders of this machine, and changing parts.
 
-Of an output one line is kept, the signature: the exception of a traceback, the first error of a compiler, or the first
-line that sounds like an error, with marks for names, paths, times, hashes and numbers. Also the names in it.
+Of an output one line is kept: the exception of a traceback, the first error of a compiler, or the first line that
+sounds like an error. Its signature has marks for names, paths, times, hashes and numbers.
 """
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from learning_memory_server.lessons.errors.parse import is_typo, parse, program
+from learning_memory_server.lessons.errors.parse import parse, program
 from learning_memory_server.lessons.files.freshness import split_at_top
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
@@ -74,31 +74,6 @@ _SHELL_ERROR: Final = re.compile(
     r"|\S+: No module named "
 )
 """Messages of a shell, or of a program with a wrong name."""
-_HINT: Final = re.compile(
-    r"\b(?:hint|tip|note|try|use|using|pass|add|retry|rerun|specify|export|set|mean|similar|unknown|unrecogni[sz]ed|"
-    r"unexpected|not specified|require[sd]?|needs?|missing)\b",
-    re.IGNORECASE,
-)
-_USAGE: Final = re.compile(r"usage\b|\[-", re.IGNORECASE)
-_OPTION: Final = re.compile(r"(?<![\w/.-])--?[A-Za-z][\w-]*|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]{2,}(?==)")
-_UNKNOWN_OPTION: Final = re.compile(
-    r"(?>.*?\b(?:unknown|unrecogni[sz]ed|unexpected|no such|invalid|illegal)\b).*?\b(?:option|argument|flag|switch)s?\b"
-    r"|(?>.*?\b(?:option|argument|flag|switch)\b).*\b(?:is unknown|not recogni[sz]ed)",
-    re.IGNORECASE,
-)
-_UNKNOWN_COMMAND: Final = re.compile(
-    r"(?:unknown|unrecogni[sz]ed|invalid|no such) (?:sub)?command:?\s*[\"'`]?[\w:-]+(?: [\w:-]+)?"
-    r"|[\"'`][\w:-]+[\"'`] is not an? (?:\w+ )?command|command [\"'`][\w:-]+[\"'`] (?:not found|does not exist)"
-    r"|(?<![\w:-])[\w:-]+: (?:command not found|unknown command)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_SIMILAR: Final = re.compile(r"did you mean|similar|(?:maybe|perhaps) you meant", re.IGNORECASE)
-_WORD: Final = re.compile(r"(?<![\w-])[a-z][\w-]*(?::[\w-]+)*")
-_COMMAND_WORD: Final = re.compile(r"[\w:-]+")
-_HINTS_WITHIN: Final = 15  # Lines at the beginning, and at the end, that are searched for hints
-_NAMES_MAX: Final = 16
-_NAME_MAX: Final = 40  # How many names are kept, and of how many characters
-
 _PYTEST: Final = re.compile(r"^E\s{2,}")
 _MARK: Final = re.compile(r"<\w+>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -139,6 +114,12 @@ _UNNAMED: Final = (
     (re.compile(r"(?<![A-Z][-_])(?:" + _NUMBER + ")", re.IGNORECASE), "<n>"),
 )
 """The marks that stand for no name."""
+_PATHS: Final = (
+    *((pattern, mark) for pattern, mark in _MARKS if mark in {"<url>", "<path>"}),
+    (re.compile(r"(?<=no such file or directory: )\S+|(?<=\bcd: )\S+(?=: )"), "<path>"),
+)
+_PRIVATE: Final = tuple((pattern, mark) for pattern, mark in _MARKS if mark in {"<id>", "<address>"})
+"""The marks in a line that a person reads: what they stand for may be a password, or somebody's address."""
 
 
 def error_line(output: str) -> str | None:
@@ -156,39 +137,11 @@ def last_line(output: str, programs: Collection[str] = ()) -> str:
 
 
 def shows_error(output: str) -> bool:
-    """Return whether an output has a line of failure, whatever its exit status was; see `benchmarks.failures`."""
+    """Return whether an output has a line of failure, whatever its exit status was."""
     line = _naming([line for line in _lines(output) if not line[0].isspace()])
     if line is None or line.casefold().startswith("failed"):
         return False
     return bool(_EXCEPTION.match(line) or _MESSAGE.match(line) or _SHELL_ERROR.match(line))
-
-
-def named_in(output: str, command: str) -> tuple[str, ...]:
-    """Return the options, variables and commands that an error names, with `?` before those that it does not know."""
-    # A hint stands at either end; looking for it everywhere would take longer than everything else.
-    lines = _lines(output)
-    lines = lines if len(lines) <= 2 * _HINTS_WITHIN else lines[:_HINTS_WITHIN] + lines[-_HINTS_WITHIN:]
-    text, words = "\n".join(lines), set(_COMMAND_WORD.findall(command))
-    hints = (line for line in lines if _HINT.search(line) and not _USAGE.match(line.lstrip()))
-    named = dict.fromkeys(name for line in hints for name in _options_in(line))
-    unknown = {name[1:] for name in named if name.startswith("?")}
-    if "ommand" in text:
-        for found in _UNKNOWN_COMMAND.finditer(text):
-            unknown.update(_WORD.findall(found.group()))
-    unknown = set(sorted(unknown & words)[:_NAMES_MAX])
-    if unknown and (said := _SIMILAR.search(text)):
-        similar = _WORD.findall("\n".join(text[said.end() :].split("\n")[:3]))
-        named.update(dict.fromkeys(word for word in similar if any(is_typo(word, other) for other in unknown)))
-    names = [name for name in named if not name.startswith("?")] + [f"?{name}" for name in sorted(unknown)]
-    return tuple(name for name in names if len(name) <= _NAME_MAX)[-_NAMES_MAX:]
-
-
-def _options_in(line: str) -> Iterator[str]:
-    """Yield the options and variables that a line names, without their values."""
-    similar = _SIMILAR.search(line)
-    end = (similar.start() if similar else len(line)) if _UNKNOWN_OPTION.match(line) else 0
-    for found in _OPTION.finditer(line):
-        yield f"?{found.group()}" if found.start() < end else found.group()
 
 
 def _naming(lines: list[str]) -> str | None:
@@ -212,6 +165,21 @@ def normalized(line: str) -> str | None:
     """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
     line = _marked(line, _MARKS)
     return line if _LETTER.search(_MARK.sub("", line)) else None
+
+
+def comparable(line: str) -> str:
+    """Return a line without times, ids, addresses and numbers, but with its names: the same error has the same line."""
+    return _marked(line, _UNNAMED)
+
+
+def alike(line: str) -> str:
+    """Return a line as `comparable` does, and without paths, but with other names."""
+    return comparable(_marked(line, _PATHS))
+
+
+def is_exception(line: str) -> bool:
+    """Return whether a line is an exception that a program did not catch."""
+    return _EXCEPTION.match(line) is not None
 
 
 def _marked(line: str, marks: Iterable[tuple[re.Pattern[str], str]]) -> str:
@@ -290,8 +258,8 @@ class SanitizedFailure(NamedTuple):
 
     command: str
     signature: str | None  # the error's signature; None if its output names none
-    line: str = ""  # the line that names the error, with its names, else the output's last one
-    named: tuple[str, ...] = ()  # what the error names; see `named_in`
+    line: str = ""  # the line that names the error, else the output's last one; see `comparable`
+    real_line: str = ""  # the same with its numbers
     folder: str = ""  # where it ran, relative to the project's top; empty there
     said: str = ""  # the line that names the error as it was, which may hold secrets and is not kept
 
@@ -310,10 +278,9 @@ async def sanitized(
     line = said or last_line(output, {program([word]) for step in parse(command).steps for word in step.call[:2]})
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
-    named = named_in(output, command) if said else ()
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, split_at_top(folder or "")[1], *named]
-    command, line, below, *names = (await gate.pass_data({"text": texts})).data["text"]
+    texts = [whole_words(command, _COMMAND_EXAMINED), line, split_at_top(folder or "")[1]]
+    command, line, below = (await gate.pass_data({"text": texts})).data["text"]
     signature = normalized(line) if said or any_line else None
-    line = _marked(tidied(line, project, folder), _UNNAMED)
+    real_line = _marked(tidied(line, project, folder), _PRIVATE)
     kept_command = shortened(tidied(command, project, folder).strip(), COMMAND_MAX)
-    return SanitizedFailure(kept_command, signature, line, tuple(names), below, said)
+    return SanitizedFailure(kept_command, signature, comparable(real_line), real_line, below, said)

@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.lessons.errors.outcomes import exit_status
-from learning_memory_server.lessons.errors.pending import Ran
 from learning_memory_server.lessons.errors.sanitize import ends
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.system.recent import Recent
 

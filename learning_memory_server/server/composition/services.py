@@ -141,7 +141,7 @@ class Services(Indexed):
         finder = AdviceFinder(*about, is_everywhere=is_everywhere, answers=self.answers, shared=self.shared)
         self.advisor = Advisor(finder, self.advice_log, clock, trials=self.trials)
         self.citing = Citing(self.advisor, self.memory_log)
-        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
+        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, self.advisor)
         self.validity = self.advisor.validity
@@ -150,7 +150,7 @@ class Services(Indexed):
         self.hooks = Hooks(
             self.advisor, self.error_advisor, self.anchoring, self.preferences, self.ties, self.live, clock
         )
-        self.review = Review(self.answers, self.failure_log, collector, self.shared, [self.preference_log.waiting])
+        self.review = Review(self.answers, collector, self.shared, [self.preference_log.waiting])
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))
 

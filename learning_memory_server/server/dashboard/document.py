@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item, Trial
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.lessons.clusters.clusters import AxisClusters
     from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.failure import Failure
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import LandmarkStore
 
@@ -84,7 +82,7 @@ class Dashboard:
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
-            "errors": await asyncio.to_thread(lambda: [_error(known, folders) for known in errors]),
+            "errors": await asyncio.to_thread(lambda: [*map(failure_views.repeated_error, errors)]),
             "shared": [
                 entry_views.whole_entry(each) | fields(("author", "confirmations", "contradictions"), each)
                 for each in services.shared.newest(project)
@@ -94,9 +92,7 @@ class Dashboard:
                 for each in _of(project, reversed(services.memory_log.all()))
             ],
             "waiting": await asyncio.to_thread(self._waiting, named),
-            "told": await asyncio.to_thread(
-                _told, project, services.trials.all(), advice, list(chain.from_iterable(errors))
-            ),
+            "told": await asyncio.to_thread(_told, project, services.trials.all(), advice),
         }
 
     def _entries(self, entries: Sequence[Ghap], folders: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -113,9 +109,9 @@ class Dashboard:
         ]
 
     def _waiting(self, projects: Iterable[str]) -> list[dict[str, Any]]:
-        """Return what waits for a person's yes, what cost most first."""
+        """Return what waits for a person's yes, the oldest first."""
         found = chain.from_iterable(self.services.review.waiting(name, self.services.clock()) for name in projects)
-        return [fields(Waiting, each) for each in sorted(found, key=lambda each: -each.cost)]
+        return [fields(Waiting, each) for each in sorted(found, key=lambda each: (each.since, each.id))]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
@@ -213,21 +209,12 @@ def _advice(advice: Advice) -> dict[str, Any]:
     return {"entry": advice.ghap_id, "at": advice.created_at.isoformat(), **parts, "items": items}
 
 
-def _told(
-    project: str | None, trials: Sequence[Trial], advice: Sequence[Advice], failures: Sequence[Failure]
-) -> dict[str, dict[str, Any]]:
+def _told(project: str | None, trials: Sequence[Trial], advice: Sequence[Advice]) -> dict[str, dict[str, Any]]:
     """Return what `status` says agents were told, of each project; of all, under the empty name."""
-    names = {each.project for kind in (trials, advice, failures) for each in kind} if project is None else set[str]()
+    names = {each.project for kind in (trials, advice) for each in kind} if project is None else set[str]()
     found = {}
     for name in ("", *names):
         of = name or None
-        told = calibration_views.told(_of(of, advice), _of(of, failures), _of(of, trials))
+        told = calibration_views.told(_of(of, advice), _of(of, trials))
         found[name] = {**told, "words": calibration_views.told_in_words(told)}
     return found
-
-
-def _error(known: Sequence[Failure], folders: Mapping[str, str]) -> dict[str, Any]:
-    """Return an error as `failures` shows it, and what was shown when it came."""
-    error = failure_views.repeated_error(known, folders.get(known[-1].project))
-    shown = [without_empty({"shown": each.shown, "support": each.support}) for each in reversed(known)]
-    return {**error, "failures": [{**view, **more} for view, more in zip(error["failures"], shown, strict=True)]}

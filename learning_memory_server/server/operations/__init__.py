@@ -86,13 +86,11 @@ async def unjoin(services: Services, _report: Report, *, folder: str) -> dict[st
     return {"folder": left.folder, "project": left.project}
 
 
-async def answer(
-    services: Services, _report: Report, *, ids: list[str], said: str, project: str, folder: str, anyway: bool
-) -> dict[str, Any]:
+async def answer(services: Services, _report: Report, *, ids: list[str], said: str, project: str) -> dict[str, Any]:
     """Keep a person's answer to things of a project that may be told only with a yes."""
     known = services.review.known(project)
     first, *more = [known.get(each) or services.review.find(each, project) for each in ids]
-    services.review.answer(first, Said(said), services.clock(), *more, folder=folder, anyway=anyway)
+    services.review.answer(first, Said(said), services.clock(), *more)
     kept = services.memory_log.add_new(services.preferences.kept.keep_found())
     services.writer.postpone([chunk for each in kept for chunk in services.memory_log.documents_of(each)])
     return {"answered": len(ids)}

@@ -12,7 +12,6 @@ from learning_memory_server.lessons.calibration import LEAST, Score, forecasts_o
 from learning_memory_server.lessons.shown import counts_of
 from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import counted
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus
@@ -105,17 +104,14 @@ def saving_view(trials: Iterable[Trial]) -> dict[str, Any]:
     return fields(SavingView, found, **arms)
 
 
-def told(advice: Sequence[Advice], failures: Iterable[Failure], trials: Iterable[Trial]) -> dict[str, Any]:
+def told(advice: Sequence[Advice], trials: Iterable[Trial]) -> dict[str, Any]:
     """Return how often agents were told something unasked, and what came of it."""
     counts = counts_of(advice)
-    remedies = [each for each in failures if each.shown]
     return {
         "times": counts["items"],
         "helped": counts["helped"],
         "misled": counts["misled"],
         "unknown": max(counts["items"] - counts["helped"] - counts["misled"], 0),
-        "remedies": len(remedies),
-        "remedies_followed_by_success": sum(each.remedy is not None for each in remedies),
         "saving": saving_view(trials),
     }
 
@@ -130,9 +126,6 @@ def told_in_words(told: Mapping[str, Any]) -> str:
             f"{counted(told['times'], 'time')}, helped {told['helped']:,}, misled {told['misled']:,}, "
             f"unknown {told['unknown']:,} (as agents say{effect})"
         )
-    if told["remedies"]:
-        worked = told["remedies_followed_by_success"]
-        parts.append(f"what fixed an error: {counted(told['remedies'], 'time')}, and {worked:,} then worked")
     return "; ".join(parts) or "nothing yet"
 
 

@@ -11,19 +11,18 @@ LM.adviceWords = (advice) => {
   return LM.texts([about(advice.entry).goal, advice.channel, ...advice.items.map((item) => { const one = about(item.id); return [one.text, one.goal, one.lesson, one.surprise, item.effect, LM.reasons[item.reason]]; })]);
 };
 LM.foundAdvice = () => LM.data.advice.filter((each) => LM.isOfProject(each) && LM.hasWords(each, () => LM.adviceWords(each)));
-LM.foundReminders = () => LM.select(LM.data.errors).flatMap((error) => error.failures.filter((failure) => failure.shown));
 
 LM.views.push({
   name: "advice",
   title: "Advice",
   say: "What agents were about to do, what they were told unasked, and what they did next.",
-  things: () => [...LM.data.advice, ...LM.mending.values()].filter((each) => each.items || each.shown),
+  things: () => LM.data.advice,
   empty: ["Nothing has been told unasked yet.", "An agent that starts an entry like earlier ones is told what they taught, and you see it here. To see what a new session in a project would be told:", "context"],
-  count: () => LM.foundAdvice().length + LM.foundReminders().length,
+  count: () => LM.foundAdvice().length,
   draw: (view) => {
-    const told = d3.sort([...LM.foundAdvice(), ...LM.foundReminders()], (each) => -new Date(each.at));
+    const told = d3.sort(LM.foundAdvice(), (each) => -new Date(each.at));
     if (!told.length) return view.append(LM.nothingFound());
-    view.append(LM.card(null, null, LM.make("p", {class: "say"}, "Told ", LM.make("span", {class: "told"}, LM.told().words), "."), LM.list(told, (each) => LM.make("li", {class: "told-row"}, each.items ? LM.adviceParts(each) : LM.reminderParts(each)))));
+    view.append(LM.card(null, null, LM.make("p", {class: "say"}, "Told ", LM.make("span", {class: "told"}, LM.told().words), "."), LM.list(told, (each) => LM.make("li", {class: "told-row"}, LM.adviceParts(each)))));
   },
 });
 LM.exchange = (head, asked, said, next) => [LM.make("div", {class: "facts"}, head), LM.make("dl", {class: "steps"}, Object.entries({Asked: asked, Said: said, Then: next}).map(([name, part]) => [LM.make("dt", {}, name), LM.make("dd", {}, part)]))];
@@ -35,13 +34,6 @@ LM.adviceParts = (advice) => {
     [LM.entryLink(advice.entry), belief ? LM.make("div", {class: "soft small"}, "Believed: ", LM.line(belief, 200)) : null],
     LM.make("ul", {}, advice.items.map((item) => LM.make("li", {}, LM.adviceText(item), LM.make("div", {class: "soft small labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {}, LM.matched(item)))))),
     entry ? [LM.outcome(entry.outcome_status), " ", LM.line(entry.outcome_result, 240)] : open ? "The entry is still open." : "The entry was forgotten.");
-};
-LM.reminderParts = (failure) => {
-  const before = LM.mending.get(failure.shown), code = (text) => LM.make("code", {class: "text", dir: "auto"}, LM.short(text, 240));
-  return LM.exchange([LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, "when a command failed")],
-    [LM.thing(failure.id, LM.short(failure.signature, 160)), LM.make("div", {}, code(failure.command))],
-    before?.remedy ? ["This fixed it before: ", code(before.remedy)] : "What fixed it before, which is no longer shown.",
-    failure.worked ? ["This worked: ", code(failure.worked)] : "Nothing fixed it this time.");
 };
 // Why an item was shown, and how well it matched.
 LM.reasons = {

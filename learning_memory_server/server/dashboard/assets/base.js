@@ -10,7 +10,6 @@ LM.read = (text) => {
   LM.number = new Map(data.entries.map((entry, number) => [entry.id, number]));
   LM.value = new Map(data.values.map((value) => [value.id, value]));
   LM.sharedLesson = new Map(data.shared.map((entry) => [entry.id, entry]));
-  LM.mending = new Map(data.errors.flatMap((error) => error.failures.map((failure) => [failure.id, Object.assign(failure, {signature: error.signature})])));
   LM.memory = new Map(data.memories.map((memory) => [memory.id, memory]));
   LM.opened = new Map(data.open.map((entry) => [entry.id, entry]));
   LM.madeAt = new Date(data.made_at);

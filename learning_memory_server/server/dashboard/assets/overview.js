@@ -20,17 +20,16 @@ LM.views.push({
   },
 });
 
-// This week's figures, with last week's below. A mistake is repeated although told if its error was answered with a cure before.
+// This week's figures, with last week's below. An error was seen before if an earlier command failed with it.
 LM.weeks = (entries, errors) => {
-  const failures = errors.flatMap((error) => [...error.failures].reverse().map((failure, at, all) => ({...failure, at: new Date(failure.at), wasTold: all.slice(0, at).some((before) => before.shown)})));
+  const failures = errors.flatMap((error) => [...error.failures].reverse().map((failure, at, all) => ({...failure, at: new Date(failure.at), isAgain: at > 0 || all.length < error.times})));
   const ofWeek = (things, week) => things.filter((thing) => Math.floor(Math.max(LM.madeAt - thing.at, 0) / (7 * 864e5)) === week).length;
   const fact = (name, things) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, ofWeek(things, 0).toLocaleString("en"), LM.make("small", {}, `last week ${ofWeek(things, 1).toLocaleString("en")}`)));
   // After an import of old entries there is nothing to compare.
   return [0, 1].some((week) => ofWeek([...entries, ...failures], week)) && LM.make("dl", {class: "figures", "aria-label": "This week"},
     fact("New lessons this week", entries.filter(LM.takeaway)),
     fact("Command errors", failures),
-    fact("Repeated although told", failures.filter((failure) => failure.wasTold)),
-    fact("Cures used", failures.filter((failure) => failure.shown && failure.worked)),
+    fact("Of these, seen before", failures.filter((failure) => failure.isAgain)),
   );
 };
 LM.told = () => (Object.hasOwn(LM.data.told, LM.at.project ?? "") ? LM.data.told[LM.at.project ?? ""] : {times: 0, helped: 0, misled: 0, words: "nothing yet"});
@@ -43,13 +42,13 @@ LM.totals = (entries, open, errors) => {
 LM.fact = (line, more, ...words) => LM.make("li", {}, LM.make("div", {}, line), more && LM.make("div", {class: "soft small"}, more), words.length ? LM.act(...words) : null);
 LM.overviewCard = (title, ...lines) => LM.card(title, null, LM.make("ul", {class: "rows tight"}, lines));
 
-// What agents are told only if a person says yes: cures that no rule allows, and lessons of others.
+// What agents are told only if a person says yes: lessons of others, and calls that the person refused.
 LM.overviewWaiting = () => {
-  const waiting = LM.data.waiting.filter(LM.isOfProject), code = (text) => LM.make("code", {dir: "auto"}, LM.short(text, 160));
+  const waiting = LM.data.waiting.filter(LM.isOfProject);
   if (!waiting.length) return null;
   return LM.card(`Waiting for your yes: ${waiting.length.toLocaleString("en")}`, "Agents are told these only if you agree. Run the command in the project's folder.",
-    LM.list(waiting, (each) => LM.fact(each.kind === "cure" ? ["When ", code(each.about), " fails, tell agents ", code(each.text)] : LM.number.has(each.id) || LM.sharedLesson.has(each.id) ? LM.thing(each.id, LM.short(each.text, 200)) : LM.line(each.text, 200),
-      [each.fared, each.flaw && `cannot be told: ${each.flaw}`].filter(Boolean).map(LM.plain).join("; "), "review", each.id), "rows tight", 3));
+    LM.list(waiting, (each) => LM.fact(LM.number.has(each.id) || LM.sharedLesson.has(each.id) ? LM.thing(each.id, LM.short(each.text, 200)) : LM.line(each.text, 200),
+      LM.plain(each.fared), "review", each.id), "rows tight", 3));
 };
 
 LM.overviewOpen = (open) => {
@@ -83,7 +82,7 @@ LM.overviewRecurs = (entries, errors) => {
   });
   const [kind, times] = d3.greatest(d3.rollups(entries.filter((entry) => entry.root_cause), (some) => some.length, (entry) => entry.root_cause.category), ([, count]) => count) ?? [];
   if (!lines.length && kind) lines.push(LM.fact(["The most frequent root cause: ", LM.make("strong", {}, kind)], `${LM.count(times, "entry", "entries")}, too few of them alike to form a cluster`));
-  for (const error of LM.byCost(errors).slice(0, 3)) lines.push(LM.fact(["Failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.signature, 110))], [LM.trendWords(error), " ", error.remedy ? ["Agents are told: ", LM.make("code", {}, LM.short(error.remedy, 100))] : LM.followed(error)], ...LM.judging(error)));
+  for (const error of LM.byCost(errors).slice(0, 3)) lines.push(LM.fact(["Failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.line, 110))], [LM.trendWords(error), " ", error.followed ? LM.followed(error) : null]));
   return lines.length ? LM.overviewCard("What recurs", ...lines) : null;
 };
 
@@ -96,7 +95,7 @@ LM.overviewTold = () => {
     return LM.fact([`${name} ${LM.count(counts[effect], "time")}: `, LM.thing(id, LM.short(entry ? LM.takeaway(entry) || entry.goal : LM.value.get(id).text, 140))], null, ...act(id, counts));
   };
   const told = LM.told();
-  if (!told.times && !told.remedies) return null;
+  if (!told.times) return null;
   return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], LM.anchor({view: "advice"}, {}, "What was said, and what came of it")),
     // A client loads what was promoted: for a lesson that helped three times and never misled.
     line("helped", "Helped most,", (id, counts) => (counts.helped >= 3 && !counts.misled ? ["promote"] : ["share", id])), line("misled", "Misled most,", (id) => LM.wrong(id)));

@@ -73,7 +73,7 @@ LM.kinds = [
   {view: "entries", title: "Entries", things: () => LM.data.entries, filter: LM.matches, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.lesson?.takeaway, entry.goal, entry.root_cause?.description, entry.hypothesis, entry.outcome_result, entry.surprise, entry.lesson?.what_worked, entry.action, entry.prediction]},
   {kind: "open", view: "overview", title: "Open entries", things: () => LM.data.open, name: (entry) => entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.action, entry.prediction]},
   {view: "values", title: "Values", things: () => LM.data.values, name: (value) => value.text, texts: (value) => [value.text]},
-  {view: "failures", title: "Errors of commands", things: () => LM.data.errors, name: (error) => error.signature, texts: (error) => [error.signature, error.command, error.remedy]},
+  {view: "failures", title: "Errors of commands", things: () => LM.data.errors, name: (error) => error.line, texts: (error) => [error.line, error.command, error.followed]},
   {kind: "shared", view: "entries", of: "shared", title: "Shared lessons", things: () => LM.data.shared, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.outcome_result, entry.author, LM.takeaway(entry)]},
   {view: "memories", title: "Memories", things: () => LM.data.memories, name: (memory) => memory.metadata.title || memory.text, texts: (memory) => [memory.text, JSON.stringify(memory.metadata)]},
 ];
