@@ -14,7 +14,7 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors.parse import looks, parse
 from learning_memory_server.lessons.finder import AdviceFinder, Ranked, may_tell
 from learning_memory_server.lessons.names import Names
-from learning_memory_server.lessons.shown import AdviceLog, Trials
+from learning_memory_server.lessons.shown import AdviceLog
 from learning_memory_server.lessons.validity import Validity
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item, Reason, advice_id
@@ -74,10 +74,9 @@ class Advisor:
     log: AdviceLog
     clock: Clock
     _: KW_ONLY
-    trials: Trials  # the sessions from which everything is withheld, to measure what it saves
     within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
     told: Told = field(default_factory=Told)
-    # What agents were shown, or would have been, before they had an entry.
+    # What agents were shown before they had an entry.
     _ahead: Recent[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=Recent, init=False)
 
     def knows(self, caller: Caller, name: str) -> bool:
@@ -109,9 +108,8 @@ class Advisor:
         items = ranked.items(seen) if ranked else []
         if not items:
             return Related()
-        if not (advice := self._record(entry, channel, items)).withheld:
-            told.update(item.id for item in items)
-        return self._shown(advice, folder)
+        told.update(item.id for item in items)
+        return self._shown(self._record(entry, channel, items), folder)
 
     async def find_lesson(
         self,
@@ -124,8 +122,8 @@ class Advisor:
     ) -> Ghap | None:
         """Return the lesson that is relevant to a user's text, a command or an error, and record that it is shown.
 
-        None for nearly all other texts, if it is withheld, or the model or the engine are late. Only the beginning of
-        the text counts. A lesson that names the same file, identifier or code has a lower threshold.
+        None for nearly all other texts, or if the model or the engine are late. Only the beginning of the text
+        counts. A lesson that names the same file, identifier or code has a lower threshold.
 
         Args:
             text: The text.
@@ -160,7 +158,10 @@ class Advisor:
             rest = self.names.besides(text, caller)
             ranked = ranked if rest == text else await self._ranked_texts((rest,), caller, until)
             bears = bool(ranked and ranked.bears(entry))
-        return entry if bears and self.may_show(caller, Channel.HOOK, [item]) else None
+        if not bears:
+            return None
+        self.record_shown(caller, Channel.HOOK, [item])
+        return entry
 
     async def _ranked_texts(self, texts: Sequence[str], caller: Caller, until: float) -> Ranked | None:
         return await self._ranked(
@@ -178,8 +179,8 @@ class Advisor:
         current = (each for each in entries if self.is_current(each, caller) and not self.knows(caller, each.id))
         if (entry := next(current, None)) is None:
             return None
-        item = Item(entry.id, AdviceKind.EXPERIENCE, reason=Reason.SIMILAR)
-        return entry if self.may_show(caller, Channel.HOOK, [item]) else None
+        self.record_shown(caller, Channel.HOOK, [Item(entry.id, AdviceKind.EXPERIENCE, reason=Reason.SIMILAR)])
+        return entry
 
     def is_current(self, entry: Ghap, caller: Caller) -> bool:
         """Return whether another session's lesson may be told: it misled no more often than it helped."""
@@ -188,22 +189,19 @@ class Advisor:
         is_advice = entry.agent_session != caller.session and may_tell(entry, self.finder.answers)
         return is_advice and not is_in_doubt
 
-    def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
-        """Return whether an agent may be shown these things outside a call about an entry, and record that.
+    def record_shown(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> None:
+        """Record that an agent is shown these things outside a call about an entry.
 
         They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
         """
         if not items:
-            return True
+            return
         if entry := self.collector.still_open.current(caller):
             self._record(entry, channel, items)
         else:
             ahead = self._ahead.of((caller.project, caller.session, caller.agent or ""), dict)
             ahead[channel] = _joined(ahead.get(channel, ()), items)
-        may = self.trials.may_tell(caller)
-        if may:
-            self.told.to(caller.session, caller.agent).update(item.id for item in items)
-        return may
+        self.told.to(caller.session, caller.agent).update(item.id for item in items)
 
     def _record(self, entry: Ghap, channel: Channel, items: Sequence[Item]) -> Advice:
         """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
@@ -211,16 +209,13 @@ class Advisor:
         if known:
             advice = replace(known, items=_joined(known.items, items))
         else:
-            trial = self.trials.of(entry.project, entry.agent_session)
             advice = Advice(
                 entry.id,
                 entry.iteration_count,
                 channel,
-                tuple(items),
-                entry.project,
-                self.clock(),
-                withheld=trial is not None and trial.withheld,
-                probability=trial.probability if trial else 0.0,
+                items=tuple(items),
+                project=entry.project,
+                created_at=self.clock(),
             )
         if advice != known:
             self.log.add(advice)
@@ -242,8 +237,6 @@ class Advisor:
 
     def _shown(self, advice: Advice, folder: str) -> Related:
         """Return what a record says was shown, as far as it still exists."""
-        if advice.withheld:
-            return Related()
         ids = [item.id for item in advice.items]
         shared = filter(None, map(self.finder.shared.entries.get, ids))
         entries = (*self.collector.look_up(ids).found, *shared)
@@ -275,7 +268,7 @@ class Citing:
 
     def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
         """Return which of the ids count for an entry, and as what."""
-        shown = {item.id for each in self.advisor.log.of(entry) if not each.withheld for item in each.items}
+        shown = {item.id for each in self.advisor.log.of(entry) for item in each.items}
         cited = Cited()
         for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
             effect = Effect.HELPED if name in helped else Effect.MISLED

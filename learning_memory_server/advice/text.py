@@ -55,9 +55,8 @@ def session_text(
     if not caller.is_told:
         return UNCONFIRMED if found.text else ""
     told |= {_open(each) for each in (*still_open, *elsewhere)}
-    if advisor.may_show(caller, Channel.CONTEXT, found.items):
-        return found.text
-    return context(still_open, (), elsewhere).text
+    advisor.record_shown(caller, Channel.CONTEXT, found.items)
+    return found.text
 
 
 def _open(entry: Ghap) -> str:

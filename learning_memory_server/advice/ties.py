@@ -124,8 +124,8 @@ class Ties:
         if len({each.session for each in told if each.again}) >= _VAIN:
             return None
         item = Item(best.id, AdviceKind.EXPERIENCE, reason=Reason.ERROR)
-        is_told = self.advisor.may_show(caller, Channel.HOOK, [item])
-        return Tied(best, tuple(each.id for each in rest)) if is_told else None
+        self.advisor.record_shown(caller, Channel.HOOK, [item])
+        return Tied(best, tuple(each.id for each in rest))
 
     def _tied(self, line: str, programs: frozenset[str], caller: Caller) -> list[Ghap]:
         """Return the lessons of other sessions about an error that may be told."""

@@ -130,7 +130,7 @@ def status() -> command.Result:
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
         "waiting": _waiting(stored),
-        "told": calibration_views.told(stored.advice_log.all(), failures.all(), stored.trials.all()),
+        "told": calibration_views.told(stored.advice_log.all(), failures.all()),
     }
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
     return command.Result(document)

@@ -261,11 +261,7 @@ class Hooks:
         about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
         still_open = self.advisor.collector.still_open.known_to(caller)
         ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "").with_known_end()
-        if ran.has_failed is not None:
-            self.advisor.trials.ended(caller, has_failed=ran.has_failed)
-        return await self.error_advisor.saw(
-            ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller), partial(self.ties.find, caller=caller)
-        )
+        return await self.error_advisor.saw(ran, lambda: caller.is_told, partial(self.ties.find, caller=caller))
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.advisor.collector.still_open.current(caller)

@@ -1,27 +1,26 @@
-"""Advice in the journal: things shown about an entry, and sessions without advice, to compare."""
+"""Advice in the journal: the things shown about an entry."""
 
-import random
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-import structlog
-
-from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
-from learning_memory_server.model.advice import Advice, Channel, Effect, Trial, advice_id
-from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.advice import Advice, Channel, Effect, advice_id
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.moment import Clock
 
 
 class AdviceLog(Records[Advice]):
-    """The advice in the journal."""
+    """The advice in the journal.
+
+    An earlier version could withhold advice, to measure its effect. Its lines about that are not advice, since nothing
+    was shown; they are only forgotten with what they are about.
+    """
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
+        self._withheld: dict[str, Advice] = {}
         self._effects: tuple[int, dict[str, tuple[int, int]]] | None = None
         self._added = 0
         self._shown: tuple[tuple[int, int], Counter[str]] | None = None
@@ -75,69 +74,47 @@ class AdviceLog(Records[Advice]):
         """Return whether something was shown twice or more, and never helped."""
         effects, state = self.effects(), (self._added, len(self._tombstones))
         if self._shown is None or self._shown[0] != state:
-            own = (each for each in self.all() if not (each.withheld or each.imported))
+            own = (each for each in self.all() if not each.imported)
             self._shown = state, Counter(item.id for each in own for item in each.items)
         return self._shown[1][name] > 1 and not effects.get(name, (0, 0))[1]
 
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
-        return [each.id for each in self.all() if each.ghap_id in ids or any(item.id in ids for item in each.items)]
+        everything = (*self.all(), *self._withheld.values())
+        return [each.id for each in everything if each.ghap_id in ids or any(item.id in ids for item in each.items)]
 
     def import_new(self, given: Iterable[Advice], forgotten: Container[str]) -> list[Advice]:
         """Import and return advice that is new, except that on or with something that is forgotten here."""
         return self.add_new(
             each
             for each in given
-            if each.ghap_id not in forgotten and not any(item.id in forgotten for item in each.items)
+            if each.ghap_id not in forgotten
+            and not any(item.id in forgotten for item in each.items)
+            and not _was_withheld(each)
         )
+
+    def _forgettable(self, name: str) -> Advice | None:
+        return self.find(name) or self._withheld.get(name)
+
+    def _read(self) -> dict[str, Advice]:
+        read = super()._read()
+        self._withheld = {name: each for name, each in read.items() if _was_withheld(each)}
+        return {name: each for name, each in read.items() if name not in self._withheld}
+
+
+def _was_withheld(advice: Advice) -> bool:
+    """Return whether a line of an earlier version says that this was never shown."""
+    return bool(advice.others.get("withheld"))
 
 
 def counts_of(advice: Sequence[Advice]) -> dict[str, int]:
-    """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
-    shown = {(each.ghap_id, item.id) for each in advice if not each.withheld for item in each.items}
+    """Return for how many entries advice was shown, how much, and how often it helped or misled."""
+    shown = {(each.ghap_id, item.id) for each in advice for item in each.items}
     said = {(each.ghap_id, item.id, item.effect) for each in advice for item in each.items}
     effects = Counter(effect for _, _, effect in said)
     return {
         "entries": len({name for name, _ in shown}),
         "items": len(shown),
-        "withheld_entries": len({each.ghap_id for each in advice if each.withheld}),
         "helped": effects[Effect.HELPED],
         "misled": effects[Effect.MISLED],
     }
-
-
-log = structlog.get_logger()
-
-
-class Trials(Records[Trial]):
-    """The trials in the journal: none while nothing is to be withheld."""
-
-    def __init__(
-        self, log: Log, clock: Clock, withheld: float = 0.0, chance: Callable[[], float] = random.random
-    ) -> None:
-        super().__init__(log)
-        self._clock = clock
-        self._withheld = withheld  # the share of sessions in which everything is withheld
-        self._chance = chance  # returns a random number from 0 to 1
-
-    def of(self, project: str, session: str) -> Trial | None:
-        """Return the trial of a session with advice, whose first toss holds for all of it; None without trials."""
-        known = self.find(session)
-        if known is None and self._withheld:
-            is_withheld = self._chance() < self._withheld
-            self.add(known := Trial(session, project, self._clock(), is_withheld, self._withheld))
-        return known
-
-    def may_tell(self, caller: Caller) -> bool:
-        """Return whether a session may be told what there is to tell."""
-        trial = self.of(caller.project, caller.session)
-        return not (trial and trial.withheld)
-
-    def ended(self, caller: Caller, *, has_failed: bool) -> None:
-        """Note that a command of a session has ended. Nothing is raised: callers run next to an agent's work."""
-        trial = self.find(caller.session)
-        if trial and (has_failed or trial.failed is None):
-            try:
-                self.add(replace(trial, failed=(trial.failed or 0) + has_failed), at=self._clock())
-            except LearningMemoryError as problem:
-                log.warning("trial.skipped", reason=type(problem).__name__)

@@ -65,33 +65,19 @@ class Item(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Advice(Recorded):
-    """The things shown about an entry, or withheld, on one channel. A later line replaces an earlier one."""
+    """The things shown about an entry on one channel. A later line replaces an earlier one."""
 
     ghap_id: str
     revision: int  # which of its iterations, from 1
     channel: Channel
-    items: tuple[Item, ...]  # what was shown; if withheld, what would have been
+    items: tuple[Item, ...]  # what was shown
     project: str
     created_at: datetime
-    withheld: bool = False  # whether it was withheld, to measure whether advice helps
-    probability: float = 0.0  # the probability that it would be
 
     @property
     def id(self) -> str:
         """The id of this entry, iteration and channel together, so that there is one record for them."""
         return advice_id(self.ghap_id, self.revision, self.channel)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial(Stored):
-    """A session with unsolicited advice, and whether it was withheld from then on."""
-
-    id: str  # the hash of the agent session
-    project: str
-    created_at: datetime  # when there was something to tell for the first time
-    withheld: bool
-    probability: float  # the probability that it would be
-    failed: int | None = None  # how many of its commands have failed since; None while none is known to have ended
 
 
 def advice_id(ghap_id: str, revision: int, channel: Channel) -> str:

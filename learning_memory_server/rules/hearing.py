@@ -5,7 +5,7 @@ Nothing is ever denied here, and only a refusal that was heard here becomes a pr
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -76,7 +76,6 @@ class Preferences:
     kept: PreferenceLog
     memories: MemoryStore
     redaction: RedactionGate
-    may_tell: Callable[[Caller], bool]
     is_on: bool = True
     _sessions: Recent[str, _Heard] = field(default_factory=Recent, init=False)
     _heard: Recent[str, tuple[Refusal, str]] = field(default_factory=Recent, init=False)  # with the project
@@ -157,7 +156,7 @@ class Preferences:
                 told = told or memory
             if is_like and caller.is_attended:
                 self._change(memory, replace(kept, let_pass=kept.let_pass + 1))
-        if told is None or told.refusal is None or session.is_told or not (caller.is_told and self.may_tell(caller)):
+        if told is None or told.refusal is None or session.is_told or not caller.is_told:
             return ""
         session.is_told = True
         if is_start and len(told.refusal.sessions) > 1 and told.id not in self._offered:

@@ -139,14 +139,13 @@ class Services(Indexed):
         is_everywhere = settings.advice_scope == "all"
         about = collector, index, values, verdicts
         finder = AdviceFinder(*about, is_everywhere=is_everywhere, answers=self.answers, shared=self.shared)
-        self.advisor = Advisor(finder, self.advice_log, clock, trials=self.trials)
+        self.advisor = Advisor(finder, self.advice_log, clock)
         self.citing = Citing(self.advisor, self.memory_log)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, self.advisor)
         self.validity = self.advisor.validity
-        may_tell, is_on = self.trials.may_tell, settings.preferences
-        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)
+        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, is_on=settings.preferences)
         self.hooks = Hooks(
             self.advisor, self.error_advisor, self.anchoring, self.preferences, self.ties, self.live, clock
         )

@@ -10,7 +10,7 @@ from learning_memory_server.errors import NotFoundError, did_you_mean
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.lessons.shown import AdviceLog, Trials
+from learning_memory_server.lessons.shown import AdviceLog
 from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
@@ -40,7 +40,6 @@ class Stores:
         self.value_log = ValueLog(journal.values)
         self.verdicts = VerdictLog(journal.verdicts)
         self.advice_log = AdviceLog(journal.advice)
-        self.trials = Trials(journal.trials, clock, settings.advice_withheld)
         self.failure_log = FailureLog(journal.failures)
         self.memory_log = memory_log
         self.answers = Answers(journal.answers)

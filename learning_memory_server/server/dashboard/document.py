@@ -19,7 +19,7 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Item, Trial
+from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.rules.review import Waiting
@@ -94,9 +94,7 @@ class Dashboard:
                 for each in _of(project, reversed(services.memory_log.all()))
             ],
             "waiting": await asyncio.to_thread(self._waiting, named),
-            "told": await asyncio.to_thread(
-                _told, project, services.trials.all(), advice, list(chain.from_iterable(errors))
-            ),
+            "told": await asyncio.to_thread(_told, project, advice, list(chain.from_iterable(errors))),
         }
 
     def _entries(self, entries: Sequence[Ghap], folders: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -208,20 +206,18 @@ def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, in
 
 
 def _advice(advice: Advice) -> dict[str, Any]:
-    parts = fields(("channel", "withheld", "probability", "project"), advice)
+    parts = fields(("channel", "project"), advice)
     items = [fields(Item, item) for item in advice.items]
     return {"entry": advice.ghap_id, "at": advice.created_at.isoformat(), **parts, "items": items}
 
 
-def _told(
-    project: str | None, trials: Sequence[Trial], advice: Sequence[Advice], failures: Sequence[Failure]
-) -> dict[str, dict[str, Any]]:
+def _told(project: str | None, advice: Sequence[Advice], failures: Sequence[Failure]) -> dict[str, dict[str, Any]]:
     """Return what `status` says agents were told, of each project; of all, under the empty name."""
-    names = {each.project for kind in (trials, advice, failures) for each in kind} if project is None else set[str]()
+    names = {each.project for kind in (advice, failures) for each in kind} if project is None else set[str]()
     found = {}
     for name in ("", *names):
         of = name or None
-        told = calibration_views.told(_of(of, advice), _of(of, failures), _of(of, trials))
+        told = calibration_views.told(_of(of, advice), _of(of, failures))
         found[name] = {**told, "words": calibration_views.told_in_words(told)}
     return found
 

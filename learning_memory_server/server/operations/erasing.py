@@ -84,8 +84,6 @@ async def forget(
     # First: if the process dies in between, the entries and values can still be forgotten.
     services.verdicts.forget((each.id for each in verdicts), at)
     services.advice_log.forget(services.advice_log.about({*found["ghap"], *found["value"]}), at)
-    if project:
-        services.trials.forget((each.id for each in services.trials.look_up_project(project).found), at)
     for kind, log in kept.items():
         log.forget(found[kind], at)
         points += log.points_of(looked[kind])
