@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.server.views.calibration_views import RateView, SavingView, ScoreView
+from learning_memory_server.server.views.calibration_views import RateView, ScoreView
 from learning_memory_server.server.views.entry_views import EntryKey, Member, ScoredExperience, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
 from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
@@ -42,7 +42,6 @@ class CalibrationView(TypedDict):
     by_domain: list[RateView]
     by_strategy: list[RateView]
     by_project: list[RateView]
-    saving: SavingView
 
 
 class EntryDocument(TypedDict):
@@ -226,7 +225,6 @@ class Told(TypedDict):
     helped: int
     misled: int
     unknown: int
-    saving: SavingView
 
 
 class StatusDocument(TypedDict):

@@ -1,14 +1,12 @@
 """The one way by which an agent is shown something unasked.
 
-A trigger occurs; sources offer candidates; filters drop some; of one matter the newest stays; a budget limits the rest;
-and the log has one line for what is shown.
+A trigger occurs, and teaches something; the room chooses what is shown; and the log has one line for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -16,24 +14,22 @@ import structlog
 
 from learning_memory_server.advice import text
 from learning_memory_server.advice.budget import BUDGETS
-from learning_memory_server.advice.candidates import Candidate, Observed, Shown
-from learning_memory_server.advice.filters import Situation, is_in_force, passes
-from learning_memory_server.advice.matters import newest_of_each
-from learning_memory_server.advice.sources.lessons import NotReadyError
-from learning_memory_server.advice.sources.open_entries import limited
-from learning_memory_server.errors import AWAY, LearningMemoryError
+from learning_memory_server.advice.candidates import Candidate, Shown
+from learning_memory_server.advice.filters import Situation
+from learning_memory_server.advice.finder import NotReadyError
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.advice import Advice, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.trigger import RESUMED, Trigger
+from learning_memory_server.model.value import Value
 
 if TYPE_CHECKING:
-    from learning_memory_server.advice.finder import LessonFinder
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.advice.observer import Observer
+    from learning_memory_server.advice.room import Room
     from learning_memory_server.advice.sessions import Sessions, SessionState
-    from learning_memory_server.advice.sources.base import Source
     from learning_memory_server.capture.entries.open_entries import LiveSessions
     from learning_memory_server.lessons.values.log import ValueLog
     from learning_memory_server.model.moment import Clock
@@ -48,8 +44,7 @@ log = structlog.get_logger()
 class Advisor:
     """Decides what an agent is shown at a trigger."""
 
-    sources: Sequence[Source]  # in the order in which their candidates come
-    finder: LessonFinder
+    room: Room
     values: ValueLog
     log: AdviceLog
     sessions: Sessions
@@ -57,8 +52,6 @@ class Advisor:
     preferences: Preferences
     live: LiveSessions
     clock: Clock
-    _: KW_ONLY
-    has_deadline: bool = True  # whether what is late is not shown
 
     async def at(self, trigger: Trigger, caller: Caller) -> Shown:
         """Return what an agent is shown at a trigger, once that is in the log. No problem with the store is raised."""
@@ -68,25 +61,6 @@ class Advisor:
             # It runs next to an agent's work, which can repair nothing. What could not be recorded is not shown.
             log.warning("advice.failed", reason=type(problem).__name__)
             return Shown()
-
-    async def context(self, caller: Caller, folder: str, tool: str = text.TOOL) -> str:
-        """Return what a new session of the caller would be shown at its start, and record nothing."""
-        trigger = Trigger(TriggerKind.SESSION_START, folder=folder, has_no_prompts=True)
-        place = await self.observer.place(folder, caller.folder) if folder else ""
-        offered = await self._offered(trigger, Observed(place=place), caller)
-        candidates = self._passing(offered, Situation(trigger, caller, self.finder))
-        if not caller.is_told:
-            return text.UNCONFIRMED if offered else ""
-        return text.context(candidates, self.notes(caller), tool)
-
-    def notes(self, caller: Caller) -> text.Notes:
-        """Return what says of an entry's files what became of them."""
-
-        def note(entry: Ghap) -> str:
-            found = self.finder.freshness.find(entry, caller.folder)
-            return found.words if found else ""
-
-        return note
 
     async def _at(self, trigger: Trigger, caller: Caller) -> Shown:
         now = self.clock()
@@ -128,11 +102,11 @@ class Advisor:
         if line.key and (known := self.log.find(line.id)):
             return trigger, self._shown(trigger, self._candidates_of(known), caller)
         try:
-            offered, notice = await self._offered(trigger, observed, caller), ""
+            offered, notice = await self.room.offered(trigger, observed, caller), ""
         except NotReadyError:
             offered, notice = [], text.NOT_READY
         # Nothing awaits from here on: two calls of an agent at once are not shown the same.
-        candidates = self._passing(offered, self._situation(trigger, caller, state))
+        candidates = self.room.passing(offered, self._situation(trigger, caller, state))
         if observed.failure:
             self.log.record_failure(self._with_advice(observed.failure, candidates, trigger))
         elif candidates:
@@ -141,44 +115,11 @@ class Advisor:
             return trigger, Shown(text=text.UNCONFIRMED)
         return trigger, replace(self._shown(trigger, candidates, caller), notice=notice)
 
-    async def _offered(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return the candidates of the sources that are ready in time.
-
-        Raises:
-            NotReadyError: If the model or the index is not ready, and this is a call that should say so.
-        """
-        if not (caller.is_told or trigger.kind is TriggerKind.SESSION_START):
-            return []
-        budget, offered = BUDGETS[trigger.kind], list[Candidate]()
-        situation = Situation(trigger, caller, self.finder)
-        try:
-            async with asyncio.timeout(budget.seconds + observed.patience if self.has_deadline else None):
-                for source in self.sources:
-                    # A lesson about the very error is all that an error needs, whether or not it is shown again.
-                    is_enough = budget.items == 1 and any(is_in_force(each, situation) for each in offered)
-                    if trigger.kind in source.kinds and not is_enough:
-                        offered += await source.candidates(trigger, observed, caller)
-        except NotReadyError as error:
-            log.info("advice.skipped", reason=type(error).__name__)
-            if trigger.is_of_entry:
-                raise
-        except (*AWAY, TimeoutError) as error:
-            log.info("advice.skipped", reason=type(error).__name__)
-        return offered
-
-    def _passing(self, offered: Sequence[Candidate], situation: Situation) -> list[Candidate]:
-        """Return what is shown of the candidates."""
-        matters = newest_of_each(each for each in offered if is_in_force(each, situation))
-        passing = [each for each in matters if passes(each, situation)]
-        if situation.trigger.kind is TriggerKind.SESSION_START:
-            passing = text.fitting(limited(passing), self.notes(situation.caller))
-        return passing[: BUDGETS[situation.trigger.kind].items]
-
     def _situation(self, trigger: Trigger, caller: Caller, state: SessionState) -> Situation:
         agent = caller.agent or MAIN_AGENT
         since = state.context_since if agent == MAIN_AGENT else None
         shown = self.log.shown_to(self.sessions.context_of(caller), agent, since)
-        return Situation(trigger, caller, self.finder, shown, state.loaded)
+        return Situation(trigger, caller, self.room.lessons, shown, state.loaded)
 
     def _line(self, trigger: Trigger, caller: Caller, entry: Ghap | None) -> Advice:
         """Return the line of the log about a trigger, with nothing that is shown yet."""
@@ -208,9 +149,9 @@ class Advisor:
         found = ((item, self._thing_of(item)) for item in advice.items)
         return [Candidate(thing, item.reason or Reason.SIMILAR, score=item.score) for item, thing in found if thing]
 
-    def _thing_of(self, item: Item) -> object:
-        entries = self.finder.collector.look_up([item.id]).found
-        return entries[0] if entries else self.finder.shared.entries.get(item.id) or self.values.find(item.id)
+    def _thing_of(self, item: Item) -> Ghap | Value | None:
+        entries = self.room.lessons.collector.look_up([item.id]).found
+        return entries[0] if entries else self.room.lessons.shared.entries.get(item.id) or self.values.find(item.id)
 
     def _shown(self, trigger: Trigger, candidates: Sequence[Candidate], caller: Caller) -> Shown:
-        return Shown(tuple(candidates), text.text_at(trigger, candidates, self.notes(caller)))
+        return Shown(tuple(candidates), text.text_at(trigger, candidates, self.room.notes(caller)))

@@ -40,6 +40,12 @@ class Candidate:
         return self.thing.id
 
     @property
+    def entry(self) -> Ghap:
+        """The thing, which is an entry."""
+        assert isinstance(self.thing, Ghap)
+        return self.thing
+
+    @property
     def kind(self) -> AdviceKind:
         """The kind of the thing."""
         if isinstance(self.thing, Value):

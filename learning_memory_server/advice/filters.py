@@ -6,11 +6,11 @@ from typing import Final
 
 from learning_memory_server.advice import constants
 from learning_memory_server.advice.candidates import Candidate
-from learning_memory_server.advice.finder import LessonFinder
+from learning_memory_server.advice.lessons import Lessons
 from learning_memory_server.model.advice import AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
-from learning_memory_server.model.value import Value
+from learning_memory_server.sharing.files import SharedEntry
 
 _AT_THE_ACT: Final = frozenset({TriggerKind.ERROR, TriggerKind.FILE})
 
@@ -21,7 +21,7 @@ class Situation:
 
     trigger: Trigger
     caller: Caller
-    finder: LessonFinder
+    lessons: Lessons
     shown: Sequence[Item] = ()  # what the agent was shown in its present context
     loaded: AbstractSet[str] = frozenset()  # ids of the lessons that its client loads as rules
 
@@ -38,12 +38,12 @@ def is_attended(candidate: Candidate, situation: Situation) -> bool:
 
 def is_in_force(candidate: Candidate, situation: Situation) -> bool:
     """Return whether a lesson is neither declined, nor superseded, nor misled more often than it helped."""
-    thing, finder = candidate.thing, situation.finder
-    if isinstance(thing, Value) or candidate.kind is AdviceKind.ENTRY:
+    if candidate.kind is not AdviceKind.EXPERIENCE:
         return True
-    if candidate.reason in {Reason.ERROR, Reason.FILE} and finder.effects.has_misled(thing.id):
+    lessons = situation.lessons
+    if candidate.reason in {Reason.ERROR, Reason.FILE} and lessons.effects.has_misled(candidate.id):
         return False
-    return finder.may_show(thing)
+    return isinstance(candidate.thing, SharedEntry) or lessons.is_in_force(candidate.entry)
 
 
 def is_new(candidate: Candidate, situation: Situation) -> bool:

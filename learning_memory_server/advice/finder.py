@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import KW_ONLY, dataclass, field
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -15,22 +14,21 @@ from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.index.document import Collection, axis_text, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.effects import Effects, teaches
-from learning_memory_server.lessons.files.freshness import Freshness
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system.recent import Recent
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.advice.lessons import Lessons
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.journal.answers import Answers
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.sharing.files import SharedEntry
 
 _FULL: Final = Collection.of(Axis.FULL)
 _LOOK: Final = 1 / 50  # Seconds between looks at an index that is not open yet
+
+
+class NotReadyError(Exception):
+    """The model or the index is still being loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,77 +44,52 @@ class Found:
 class LessonFinder:
     """Finds lessons of a project, or of all projects."""
 
-    collector: ObservationCollector
+    lessons: Lessons
     index: VectorIndex
-    effects: Effects
-    _: KW_ONLY
-    is_everywhere: bool  # whether to look at other projects, too
-    answers: Answers | None = None
-    shared: SharedLessons = field(default_factory=SharedLessons)
-    freshness: Freshness = field(default_factory=Freshness)
     _last: tuple[object, Found] | None = field(default=None, init=False)
     # Finding the terms of 200 entries takes 6 ms.
     _terms: Recent[str, tuple[Ghap, frozenset[str]]] = field(default_factory=Recent, init=False)
 
-    async def find(
-        self, texts: Sequence[str], caller: Caller, entry_id: str = "", patience: float = 0.0
-    ) -> Found | None:
+    async def find(self, texts: Sequence[str], caller: Caller, entry_id: str = "", patience: float = 0.0) -> Found:
         """Return the lessons near texts that ask the same, each with its best score.
-
-        None if the index is not open or its model's scale is not known.
 
         Args:
             texts: The texts.
-            caller: Who asks: its project's lessons are found, as its folder's files are now.
+            caller: Who asks: its project's lessons are found, and its folder's files are looked at.
             entry_id: The entry that asks, which is no lesson for itself.
             patience: Seconds to wait for an index that is not open yet.
+
+        Raises:
+            NotReadyError: If the index is not open, or its model's scale is not known.
         """
         until = monotonic() + patience
         while not self.index.is_open and monotonic() < until:
             await asyncio.sleep(_LOOK)
         if not self.index.is_open or self.index.scale.known is None:
-            return None
+            raise NotReadyError
         first, *others = await asyncio.gather(*(self._near(text, caller.project, entry_id) for text in texts))
         scored = best_of_each(each.scored for each in (first, *others))
         return Found(await self._as_files_are(scored, caller), first.usual, first.stored)
-
-    def has_any(self, project: str) -> bool:
-        """Return whether there is a lesson that a project may be shown."""
-        within = self.within(project)
-        return bool(self.collector.timeline.count(within) or self.shared_by(within))
 
     def has_term(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
         """Return whether an entry's text has one of these terms."""
         return not self._terms_of(entry).isdisjoint(any_of)
 
     def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
-        """Return whether one of a project's newest entries has one of these terms."""
-        newest = islice(self.collector.timeline.newest(project), constants.BACKGROUND)
-        return any(self.has_term(each, any_of) for each in chain(newest, self.shared_by(project)))
-
-    def shared_by(self, project: str | None) -> list[SharedEntry]:
-        """Return the newest shared lessons that may be shown."""
-        return self.shared.allowed(project, self.answers)[: constants.BACKGROUND]
-
-    def within(self, project: str) -> str | None:
-        """Return the project of the lessons, None for all."""
-        return None if self.is_everywhere else project
-
-    def may_show(self, entry: Ghap) -> bool:
-        """Return whether an entry is a lesson in force: approved where that is needed, not declined, not superseded."""
-        return teaches(entry, self.answers) and entry.id not in self.effects.successors()
+        """Return whether one of the newest entries has one of these terms."""
+        return any(self.has_term(each, any_of) for each in self.lessons.newest(project))
 
     async def _near(self, text: str, project: str, entry_id: str) -> Found:
         # Two sources ask for the same text at the same trigger.
-        question = text, project, entry_id, self.collector.timeline.changes, self.effects.counts()
+        changes = self.lessons.collector.timeline.changes, self.lessons.effects.counts()
+        question = text, project, entry_id, changes
         if self._last is None or self._last[0] != question:
             self._last = question, await self._search(text, project, entry_id)
         return self._last[1]
 
     async def _search(self, text: str, project: str, entry_id: str) -> Found:
-        within = self.within(project)
         vector = await self.index.embeddings.embed_query(text)
-        newest = {point_id("ghap", each.id): each for each in self._newest(within, entry_id)}
+        newest = {point_id("ghap", each.id): each for each in self.lessons.newest(project, entry_id)}
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
         closeness = {hit.id: hit.score for hit in hits}
         background = Background(
@@ -125,19 +98,15 @@ class LessonFinder:
         pending = [each for point, each in newest.items() if point not in closeness]
         near = [(newest[point], each) for point, each in closeness.items()]
         near += await self._pending(vector, pending, background)
-        stored = self.collector.timeline.count(within)
+        stored = self.lessons.count(project)
         if stored > len(newest):
-            near += await self._older(vector, newest, entry_id, within)
-        lessons = [Near(each, value, self._terms_of(each)) for each, value in near if self.may_show(each)]
-        return Found(scores(lessons, background, self.effects.counts()), background.usual, stored)
-
-    def _newest(self, within: str | None, entry_id: str) -> Iterator[Ghap]:
-        own = islice(self.collector.timeline.newest(within), constants.BACKGROUND)
-        return (each for each in chain(own, self.shared_by(within)) if each.id != entry_id)
+            near += await self._older(vector, newest, entry_id, self.lessons.within(project))
+        lessons = [Near(each, value, self._terms_of(each)) for each, value in near if self.lessons.is_in_force(each)]
+        return Found(scores(lessons, background, self.lessons.effects.counts()), background.usual, stored)
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""
-        lessons = [each for each in pending if self.may_show(each)]
+        lessons = [each for each in pending if self.lessons.is_in_force(each)]
         lessons.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := lessons[: constants.EMBEDDED]):
             return []
@@ -155,18 +124,18 @@ class LessonFinder:
         records = await self.index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}
         # Through the collector, so that nothing forgotten is found.
-        found = self.collector.look_up(name for name in points if name != entry_id).found
+        found = self.lessons.collector.look_up(name for name in points if name != entry_id).found
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
     async def _as_files_are(self, scored: list[Scored], caller: Caller) -> list[Scored]:
         """Return the lessons with less score where their files have changed; only what may be shown is judged."""
         judged = sorted((each for each in scored if each.score >= constants.NAMED), key=lambda each: -each.score)
-        judged = judged[: constants.JUDGED]
-        await self.freshness.judge((each.entry for each in judged), caller.project, caller.folder)
+        freshness = self.lessons.freshness
+        await freshness.judge((each.entry for each in judged[: constants.JUDGED]), caller.project, caller.folder)
         return [self._as_its_files_are(each, caller.folder) for each in scored]
 
     def _as_its_files_are(self, scored: Scored, folder: str) -> Scored:
-        fate = self.freshness.find(scored.entry, folder)
+        fate = self.lessons.freshness.find(scored.entry, folder)
         return lowered(scored, (1 + fate.changed) / 2) if fate and fate.changed and fate.by_lines else scored
 
     def _terms_of(self, entry: Ghap) -> frozenset[str]:

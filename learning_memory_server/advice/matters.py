@@ -57,19 +57,14 @@ def newest_of_each(candidates: Iterable[Candidate]) -> list[Candidate]:
         same = next((place for place, each in enumerate(found) if _are_one(candidate, each)), None)
         if same is None:
             found.append(candidate)
-        elif age(_entry_of(candidate)) > age(_entry_of(found[same])):
+        elif age(candidate.entry) > age(found[same].entry):
             found[same] = candidate
     return found
 
 
 def _are_one(one: Candidate, other: Candidate) -> bool:
     lessons = one.kind is AdviceKind.EXPERIENCE and other.kind is AdviceKind.EXPERIENCE
-    return lessons and are_one(_entry_of(one), _entry_of(other))
-
-
-def _entry_of(candidate: Candidate) -> Ghap:
-    assert isinstance(candidate.thing, Ghap)
-    return candidate.thing
+    return lessons and are_one(one.entry, other.entry)
 
 
 def age(entry: Ghap) -> tuple[object, str]:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Set as AbstractSet
+from collections.abc import Container, Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.advice import constants
+from learning_memory_server.advice.lessons import Lessons
 from learning_memory_server.advice.matters import distinct
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors.parse import head, looks, parse
@@ -57,9 +57,7 @@ def names_in(text: str, once: Container[str] = ()) -> frozenset[str]:
 class Names:
     """Tells which lessons have the names of a text, in every project."""
 
-    collector: ObservationCollector
-    may_show: Callable[[Ghap], bool]
-    shared_by: Callable[[str], Iterable[Ghap]] = lambda _project: ()
+    lessons: Lessons
     _once: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _texts: defaultdict[str, deque[tuple[str, frozenset[str]]]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=constants.NAME_TEXTS)), init=False
@@ -109,12 +107,12 @@ class Names:
         Those that have most of them come first, of these the newest.
         """
         words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
-        newest = [*islice(self.collector.timeline.newest(caller.project), constants.NAME_LESSONS)]
-        shared = [*self.shared_by(caller.project)]
+        newest = [*islice(self.lessons.collector.timeline.newest(caller.project), constants.NAME_LESSONS)]
+        shared = [*self.lessons.shared_by(caller.project)]
         # Mostly no lesson has a name of the text: then nothing more is asked of 200 of them.
         if len(words) < 2 and all(names.isdisjoint(self._of(each, caller)[0]) for each in (*newest, *shared)):
             return []
-        lessons = [*(each for each in newest if self.may_show(each)), *shared]
+        lessons = [*(each for each in newest if self.lessons.is_in_force(each)), *shared]
         groups = {name: [each for each in lessons if name in self._of(each, caller)[0]] for name in names}
         if len(words) > 1:
             groups[""] = [each for each in lessons if words <= self._of(each, caller)[1]]

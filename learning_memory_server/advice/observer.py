@@ -72,13 +72,7 @@ class Observer:
 
     async def place(self, folder: str, project_folder: str) -> str:
         """Return where an agent works: the branch, the changed files and the folder, a line each."""
-
-        def look() -> str:
-            self.names.look(project_folder)
-            root = project_root(project_folder)
-            return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
-
-        return await asyncio.to_thread(look)
+        return await asyncio.to_thread(place_of, self.names, folder, project_folder)
 
     async def _file(self, trigger: Trigger, caller: Caller) -> Observed:
         root = project_root(caller.folder)
@@ -97,8 +91,7 @@ class Observer:
         try:
             self._keep_run(trigger, caller)
             ended = await self.watch.saw(self._ran(trigger, caller))
-            if ended.worked:
-                self.failures.add(*ended.worked, at=self.clock())
+            self.failures.add_worked(ended.worked, at=self.clock())
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
             return nothing
@@ -136,6 +129,13 @@ class Observer:
             entry=entry.id if entry else "",
         )
         return ran.with_known_end()
+
+
+def place_of(names: Names, folder: str, project_folder: str) -> str:
+    """Return where an agent works: the branch, the changed files and the folder, a line each. For a thread."""
+    names.look(project_folder)
+    root = project_root(project_folder)
+    return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
 
 
 def _beginning(file: str) -> str:

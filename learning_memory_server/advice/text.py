@@ -91,28 +91,30 @@ def text_at(trigger: Trigger, candidates: Sequence[Candidate], notes: Notes) -> 
     if trigger.kind is TriggerKind.SESSION_START:
         return context(candidates, notes)
     first = candidates[0]
-    entry = first.thing
-    if isinstance(entry, Value):
-        return ""  # Hooks show lessons alone
     if first.reason is Reason.UNRESOLVED:
-        return _reminder(entry)
+        return _reminder(first.entry)
+    return f"{OPENING} {_sentence(trigger, first, notes)}"
+
+
+def _sentence(trigger: Trigger, first: Candidate, notes: Notes) -> str:
+    """Return a lesson with where it was learned."""
+    entry = first.entry
     if first.reason is Reason.FILE:
         believed = shortened(one_line(entry.hypothesis), limits.REMINDER_MAX)
         learned = lesson_of(entry, limits.LESSON_ALONE_MAX)
         file = told_name(first.origin) or "this file"
         more = f"; {words}" if (words := notes(entry)) else ""
-        return f"{OPENING} Of {file} this was believed, and was wrong: {believed} Learned: {learned} ({entry.id}{more})"
+        return f"Of {file} this was believed, and was wrong: {believed} Learned: {learned} ({entry.id}{more})"
     learned = lesson_of(entry, limits.LESSON_ALONE_MAX)
     if first.reason is Reason.ERROR:
-        return f"{OPENING} Learned at `{first.origin}`: {learned} ({_source(first, notes)})"
+        return f"Learned at `{first.origin}`: {learned} ({_source(first, notes)})"
     lead = "This may help" if trigger.kind is TriggerKind.ERROR else "This may help with the task"
-    return f"{OPENING} {lead}: {learned} ({_source(first, notes)}; its {origin_of(entry)})"
+    return f"{lead}: {learned} ({_source(first, notes)}; its {origin_of(entry)})"
 
 
 def _source(candidate: Candidate, notes: Notes) -> str:
     """Return where a lesson comes from: its entry, how that ended, who shares it, and what became of its files."""
-    entry = candidate.thing
-    assert not isinstance(entry, Value)
+    entry = candidate.entry
     whose = f", {entry.shared}" if isinstance(entry, SharedEntry) else ""
     more = f", {len(candidate.others)} more: {candidate.others[0]}" if candidate.others else ""
     freshness = f"; {words}" if (words := notes(entry)) else ""
@@ -154,14 +156,12 @@ def _open_lines(candidates: Iterable[Candidate]) -> list[str]:
 
 
 def _open_line(candidate: Candidate) -> str:
-    entry = candidate.thing
-    assert not isinstance(entry, Value)
+    entry = candidate.entry
     return f"{entry.id}: {shortened(one_line(entry.goal), limits.CONTEXT_GOAL_MAX)}"
 
 
 def _lesson_line(candidate: Candidate, notes: Notes) -> str:
-    entry = candidate.thing
-    assert not isinstance(entry, Value)
+    entry = candidate.entry
     words = f"; {found}" if (found := notes(entry)) else ""
     return f"{lesson_of(entry, limits.LESSON_MAX)} ({origin_of(entry)}{words})"
 

@@ -19,11 +19,11 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.lessons.errors.parse import head, looks, parse
-from learning_memory_server.lessons.errors.sanitize import normalized
+from learning_memory_server.lessons.errors.sanitize import comparable, normalized
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Met
-from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.failure import Failure, line_digest
 from learning_memory_server.model.moment import as_seen
 
 _CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
@@ -65,15 +65,13 @@ class Ties:
         if not found:
             return ()
         is_here = resolver.project == entry.project
-        mine = {each.said for each in of_project if _is_by(each, resolver)} if is_here else set[str]()
-        has_met_others = any(each.said in mine for each in found if not _is_by(each, resolver))
+        mine = {_line_of(each) for each in of_project if _is_by(each, resolver)} if is_here else set[str]()
+        has_met_others = any(_line_of(each) in mine for each in found if not _is_by(each, resolver))
         errors = dict[str, Met]()
         for each in sorted(found, key=lambda failure: failure.created_at):
-            is_tied = (has_met_others or _is_by(each, resolver)) and _quotes(entry, each.said)
-            before = errors.pop(each.said, Met(""))
-            errors[each.said] = Met(
-                each.said, " ".join(sorted(programs_of(each.command))), is_tied=is_tied or before.is_tied
-            )
+            line, programs = _line_of(each), " ".join(sorted(programs_of(each.command)))
+            is_tied = (has_met_others or _is_by(each, resolver)) and _quotes(entry, line)
+            errors[line] = Met(line, programs, is_tied=is_tied or errors.pop(line, Met("")).is_tied)
         # Tied ones come last, and stay.
         return tuple(sorted(errors.values(), key=lambda each: each.is_tied)[-limits.ERRORS_MAX :])
 
@@ -102,15 +100,15 @@ class Ties:
 
     def is_routine(self, line: str, caller: Caller) -> bool:
         """Return whether an error came in so many earlier sessions that it is part of the work."""
-        earlier = {
-            each.session for each in self._failures(line, caller.project) if not each.imported and each.had(line)
-        }
+        same = (each for each in self._failures(line, caller.project) if not each.imported and _had(each, line))
+        earlier = {each.session for each in same}
         return len(earlier - {caller.session}) > constants.ROUTINE
 
     def is_in_vain(self, entry: Ghap, line: str) -> bool:
         """Return whether an error came again, in several sessions, after the agents were shown a lesson about it."""
-        shown = (each for each in self._failures(line, entry.project) if each.advice and each.advice.id == entry.id)
-        return len({each.session for each in shown if each.again}) >= constants.VAIN
+        same = self._failures(line, entry.project)
+        shown = {each.session for each in same if each.advice and each.advice.id == entry.id}
+        return len({each.session for each in same if each.again and each.session in shown}) >= constants.VAIN
 
     def _failures(self, line: str, project: str) -> list[Failure]:
         return self.failures.of(project, normalized(line) or line)
@@ -147,7 +145,7 @@ class Ties:
             # Of several it is not known whose command it was.
             if len(still_open) == 1 and not still_open[0].errors:
                 programs = " ".join(sorted(programs_of(each.command)))
-                yield still_open[0].id, Met(each.said, programs, _quotes(still_open[0], each.said))
+                yield still_open[0].id, Met(_line_of(each), programs, _quotes(still_open[0], _line_of(each)))
 
 
 def programs_of(command: str) -> frozenset[str]:
@@ -175,6 +173,18 @@ def _is_by(failure: Failure, caller: Caller) -> bool:
     """Return whether it was a caller's command, as far as that is known."""
     agent = failure.agent or (failure.during.agent if failure.during else "")
     return failure.session == caller.session and (not (agent and caller.agent) or agent == caller.agent)
+
+
+def _line_of(failure: Failure) -> str:
+    """Return the line of a failure by which it is compared."""
+    return comparable(failure.named_line)
+
+
+def _had(failure: Failure, line: str) -> bool:
+    """Return whether this was a failure's line, with these names."""
+    if failure.has_digest:
+        return line_digest(line) == failure.line
+    return line == _line_of(failure)
 
 
 def _quotes(entry: Ghap, line: str) -> bool:

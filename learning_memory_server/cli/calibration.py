@@ -29,8 +29,7 @@ def calibration(project: ProjectOption = None) -> Result:
     stored = Offline(open_settings())
     project = chosen_project(project, stored)
     entries = stored.collector.list_resolved(EntryQuery(project=project))
-    trials = [each for each in stored.trials.all() if project in {None, each.project}]
-    document = calibration_views.calibration(entries, trials)
+    document = calibration_views.calibration(entries)
     _show(document)
     return Result(document)
 
@@ -52,7 +51,6 @@ def _show(document: dict[str, Any]) -> None:
             ),
             ("first stated", _stated(document["first"])),
             ("last stated", _stated(document["last"])),
-            ("advice", calibration_views.saving_in_words(document["saving"])),
         ]
     )
     if document["last"]["count"]:

@@ -19,7 +19,6 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.lessons.validity import Validity
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
@@ -180,8 +179,7 @@ class Offline(Stores):
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
         super().__init__(settings, journal, utc_now, Records(journal.memories))
-        self.validity = Validity(self.advice_log, self.collector)
-        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice_log.effects)
+        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.effects.counts)
         self.review = Review(self.answers, self.collector, self.shared, [self.preference_log.waiting])
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:

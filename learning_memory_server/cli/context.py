@@ -1,53 +1,82 @@
-"""`context`: what a new session should know, read without a lock; `why`: what the last session was told."""
+"""`context`: what a new session should know, read without a lock; `why`: what the last session was shown."""
 
 import os
-from typing import Final
+from typing import Any, Final
 
-from learning_memory_server.advice.text import UNCONFIRMED, context as context_of, helped_most
+from learning_memory_server.advice.lessons import Lessons
+from learning_memory_server.advice.names import Names
+from learning_memory_server.advice.observer import place_of
+from learning_memory_server.advice.room import Room
+from learning_memory_server.advice.sources.open_entries import OpenEntriesSource
+from learning_memory_server.advice.sources.place import PlaceSource
+from learning_memory_server.advice.text import lesson_of
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access import find_hub
 from learning_memory_server.cli.listing import next_step
-from learning_memory_server.hooks import event
-from learning_memory_server.lessons.names import Names
-from learning_memory_server.model.caller import folder_of, place_in
+from learning_memory_server.model import limits
+from learning_memory_server.model.advice import Advice, Item, Reason, TriggerKind
+from learning_memory_server.model.caller import folder_of
+from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
 
 _RULES: Final = {
-    event.SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",
-    event.PROMPT: "At a prompt: the lesson that is nearest to it, or names the same thing",
-    event.AGENT_START: "At a subagent's start: the lesson that is nearest to its task, or names the same thing",
-    event.AFTER_FAILURE: "At a command that failed: what fixed its error, or the lesson that its author learned from it",
-    event.AFTER_TOOL: "After a tool: what failed or was refused before, or a wrong belief about the file that was read",
-    event.STOP: "At its end: the entry that is still open",
-    event.AGENT_STOP: "At a subagent's end: the entry that is still open",
+    TriggerKind.SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",
+    TriggerKind.PROMPT: "At a prompt: the lesson that is nearest to it, or names the same thing",
+    TriggerKind.SUBAGENT_START: "At a subagent's start: the lesson that is nearest to its task, or names the same thing",
+    TriggerKind.ENTRY_START: "When it started an entry: lessons and values near its goal and hypothesis",
+    TriggerKind.ENTRY_UPDATE: "When it changed its hypothesis: lessons and values near that",
+    TriggerKind.ERROR: "At a command that failed: the lesson about this error, else the nearest one",
+    TriggerKind.FILE: "After it read a file: a wrong belief about that",
+    TriggerKind.STOP: "At its end: the entry that is still open",
+    TriggerKind.SUBAGENT_STOP: "At a subagent's end: the entry that is still open",
 }
-"""By what rule an agent is told something at an event of its client."""
+"""By what rule an agent is shown something at each trigger."""
 
 commands = command.Commands()
 
 
 @commands.command()
 def why(project: command.ProjectOption = None) -> command.Result:
-    """Show the advice that hooks gave the last session of this project, and the rule for each.
+    """Show the advice that the last session of this project was given, and the rule for each.
 
-    The hub knows what it has said since it began, and writes it to no file.
+    It is read from the journal, which has a line for each time.
     """
     stored = command.Offline(command.open_settings())
     named = command.chosen_project(project, stored) or command.current_project(stored.settings)
-    hub = find_hub()
-    said = hub.control("said", project=named)["said"] if hub else []
-    for each in said:
-        out.say(f"{_RULES.get(each['event'], each['event'])}. {out.date(each['at'])}", "bold")
-        out.say(each["text"])
-    if not said:
-        since = "since its hub began" if hub else "that is known, because no hub runs"
-        out.say(f"Hooks gave no advice in {out.one_line(short_name(named))} {since}.")
-    return command.Result({"project": named, "said": said})
+    lines = [each for each in stored.advice_log.everything() if each.project == named and not each.imported]
+    lines.sort(key=lambda each: as_seen(each.created_at))
+    last = [each for each in lines if each.session == lines[-1].session and each.session] if lines else []
+    shown = [_shown(each, stored) for each in last]
+    for each in shown:
+        out.say(f"{each['rule']}. {out.date(each['at'])}", "bold")
+        for item in each["items"]:
+            out.say(f"{item['text']} ({item['id']})")
+    if not shown:
+        out.say(f"No session of {out.one_line(short_name(named))} was given advice yet.")
+    return command.Result({"project": named, "shown": shown})
+
+
+def _shown(advice: Advice, stored: command.Offline) -> dict[str, Any]:
+    items = [{"id": item.id, "reason": item.reason, "text": _text_of(item, stored)} for item in advice.items]
+    rule = _RULES.get(advice.channel, advice.channel.value)
+    return {"at": advice.created_at.isoformat(), "trigger": advice.channel.value, "rule": rule, "items": items}
+
+
+def _text_of(item: Item, stored: command.Offline) -> str:
+    """Return what was shown of a thing, as far as it still exists."""
+    shared = stored.shared.entries.get(item.id)
+    found = stored.collector.look_up([item.id]).found
+    if entry := shared or (found[0] if found else None):
+        if item.reason in {Reason.OPEN, Reason.ELSEWHERE, Reason.UNRESOLVED} or entry.resolution is None:
+            return shortened(one_line(entry.goal), limits.CONTEXT_GOAL_MAX)
+        return lesson_of(entry, limits.LESSON_ALONE_MAX)
+    value = stored.value_log.find(item.id)
+    return one_line(value.text) if value else "It was forgotten since."
 
 
 @commands.command()
-def context() -> command.Result:
+async def context() -> command.Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
     These are open entries, and lessons that name the branch, a changed file or
@@ -57,18 +86,12 @@ def context() -> command.Result:
     settings = command.open_settings()
     caller = caller_of(os.environ, settings)
     stored = command.Offline(settings)
-    names = Names(stored.collector, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
-    names.look(caller.folder)
-    validity = stored.validity
-    gone = validity.successors()
-    found = names.at(place_in(folder_of(os.environ)), caller)
-    found += helped_most(stored.collector, stored.advice_log.effects(), caller.project, stored.answers)
-    lessons = [each for each in found if each.id not in gone]
-    validity.freshness.look(lessons, caller.project, caller.folder)
-    # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
-    still_open = stored.collector.still_open.others(caller, elsewhere=False)
-    told = context_of(still_open, lessons, freshness=lambda entry: validity.words(entry, caller.folder), tool="")
-    text = told.text if caller.is_told or not told.text else UNCONFIRMED
+    lessons = Lessons(stored.collector, stored.effects, stored.freshness, answers=stored.answers, shared=stored.shared)
+    names = Names(lessons)
+    # No session of a client runs this, so all open entries are of others.
+    sources = OpenEntriesSource(stored.collector), PlaceSource(lessons, names)
+    place = place_of(names, str(folder_of(os.environ)), caller.folder)
+    text = await Room(sources, lessons, stored.entry_notes).context(caller, place, tool="")
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

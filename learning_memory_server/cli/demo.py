@@ -102,7 +102,10 @@ class _Story:
         self.ago = timedelta(days=example["days_ago"])
         for command, *output in example.get("ran", ()):
             ran = Ran("demo", example["goal"], command, "".join(output), bool(output), self.now())
-            await self.services.error_advisor.saw(ran)
+            ended = await self.services.advisor.observer.watch.saw(ran)
+            self.services.failure_log.add_worked(ended.worked, at=ran.at)
+            if ended.failure:
+                self.services.failure_log.record(ended.failure)
         await replay(self.connect(), example)
         self.ago = timedelta()
 
@@ -114,7 +117,7 @@ async def _open(folder: Path) -> AsyncIterator[_Story]:
     story = _Story(Settings(storage_path=folder, project="demo"))
     async with open_services(story.settings, purpose="learning-memory-server demo", clock=story.now) as services:
         # Late advice is left out of a reply; here it is what is shown, also on a busy machine.
-        services.advisor.within = None
+        services.room.has_deadline = False
         story.services = services
         yield story
 

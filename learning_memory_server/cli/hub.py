@@ -21,7 +21,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views import calibration_views, entry_views, fields
+from learning_memory_server.server.views import advice_views, entry_views, fields
 from learning_memory_server.system.ipc.discovery import LOG
 
 _SHOWN: Final = (
@@ -130,7 +130,7 @@ def status() -> command.Result:
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
         "waiting": _waiting(stored),
-        "told": calibration_views.told(stored.advice_log.all(), stored.trials.all()),
+        "shown": advice_views.shown(stored.advice_log, stored.effects),
     }
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
     return command.Result(document)
@@ -174,7 +174,7 @@ def _status_facts(
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
-        ("told", calibration_views.told_in_words(document["told"])),
+        ("shown", advice_views.in_words(document["shown"])),
         (
             "waiting",
             f"{document['waiting']:,} for your yes: `learning-memory-server review`" if document["waiting"] else None,

@@ -75,8 +75,8 @@ def next_step(stored: command.Offline) -> str:
 def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, stored.settings)
-    stored.validity.freshness.look(entries, caller.project, caller.folder)
-    return stored.validity.notes(entries, caller.folder)
+    stored.freshness.look(entries, caller.project, caller.folder)
+    return stored.entry_notes.of(entries, caller.folder)
 
 
 @commands.command(example="--project current")

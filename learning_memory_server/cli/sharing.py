@@ -310,7 +310,7 @@ def _earned(project: str, standings: list[Standing], stored: Offline) -> Iterato
             since = f"a value of {where}, {each.value.created_at:%Y-%m-%d}"
             yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
-    for later, name, effect in stored.validity.said():
+    for later, name, effect in stored.effects.stated():
         if told := stored.collector.find(later):
             cited[name, effect][later] = told.agent_session
     for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):

@@ -24,7 +24,7 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
-from learning_memory_server.hooks.event import answer_for, arguments_of
+from learning_memory_server.hooks.event import answer_for, event_of
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import PlainCalls, import_protocol
 from learning_memory_server.model import limits
@@ -239,8 +239,8 @@ class Hub:
         if self._place.reason_to_refuse(hello):
             return
         client = str(hello.get("client", ""))
-        arguments = arguments_of(hello["given"], client)
-        name = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
+        event = event_of(hello["given"], client)
+        name = session_hash(event.get("session") or str(writer.get_extra_info("peername")))
         session = self._renamed.get(name, name)
         given = hello["given"] if isinstance(hello["given"], dict) else {}
         if given.get("reason") == "clear":
@@ -252,7 +252,7 @@ class Hub:
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()
         calls = Calls(self._services.injectable(), caller, has_hooks=True)
-        result = await calls.call(None, HOOK, arguments)
+        result = await calls.call(None, HOOK, {"event": event})
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()
 

@@ -106,8 +106,8 @@ def checked_advice(advice: Advice) -> Advice:
     """Return advice as it may be stored."""
     for given in (advice.ghap_id, *(item.id for item in advice.items)):
         _check_ids(items=given)
-    if not (advice.revision >= 1 and 0 <= advice.probability <= 1):
-        raise InvalidInputError("revision, probability: are not what this program writes.")
+    if advice.revision < 1:
+        raise InvalidInputError("revision: is not what this program writes.")
     if not all(-_SCORE_MAX <= item.score <= _SCORE_MAX for item in advice.items if item.score is not None):
         raise InvalidInputError(f"score: must be a number from -{_SCORE_MAX} to {_SCORE_MAX}.")
     return advice

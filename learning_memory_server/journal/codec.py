@@ -21,7 +21,7 @@ import msgspec
 
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
 from learning_memory_server.journal import checks
-from learning_memory_server.model.advice import Advice, Trial
+from learning_memory_server.model.advice import Advice
 from learning_memory_server.model.answer import Answer
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -162,10 +162,9 @@ ADVICE: Final = RecordKind(
     "advice",
     Advice,
     checks.checked_advice,
-    "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability",
+    "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at",
     noun="advice line",
 )
-TRIAL: Final = RecordKind("trial", "trials", Trial, own="id created_at", is_archived=False)
 FAILURE: Final = RecordKind(
     "failure",
     "failures",
@@ -201,10 +200,12 @@ PROJECT: Final = RecordKind(
 )
 ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at")
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
-    each.kind: each
-    for each in (GHAP, VALUE, VERDICT, ADVICE, TRIAL, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER)
+    each.kind: each for each in (GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER)
 }
 """Every kind of record. The journal has an attribute for the log of each."""
+
+RETIRED: Final = ("trials",)
+"""The names of logs that earlier versions wrote, and that no version reads. A purge removes their files."""
 
 
 def refuse_another(version: int) -> None:

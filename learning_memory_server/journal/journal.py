@@ -8,7 +8,7 @@ from pathlib import Path
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import codec
-from learning_memory_server.journal.codec import GHAP, KINDS, PROJECT, DamagedLineError, content_of
+from learning_memory_server.journal.codec import GHAP, KINDS, PROJECT, RETIRED, DamagedLineError, content_of
 from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
@@ -26,7 +26,7 @@ class Journal:
         self.names = Names(said)
         logs = {each.file: Log(path, each, disk=disk, names=self.names) for each in KINDS.values()}
         self.logs = logs | {PROJECT.file: said}
-        self.entries, self.values, self.verdicts, self.advice, self.trials, *others = self.logs.values()
+        self.entries, self.values, self.verdicts, self.advice, *others = self.logs.values()
         self.failures, self.memories, self.clusters, self.servers, _said, self.answers = others
         self._open = path / "open"
         self._disk = disk
@@ -45,13 +45,28 @@ class Journal:
         return set_aside
 
     def purge(self) -> Purge:
-        """Remove what is forgotten from the files, with the journal's lock; tombstones and unreadable bytes stay."""
+        """Remove what is forgotten, and the files that are no longer read, with the journal's lock.
+
+        Tombstones and unreadable bytes stay.
+        """
         self._sweep()
         purges = [log.purge() for log in self.logs.values()]
+        retired = self.retired_files()
+        for path in retired:
+            self._remove(path)
         return Purge(
-            {path: count for purge in purges for path, count in purge.removed.items()},
+            {path: count for purge in purges for path, count in purge.removed.items()} | retired,
             [path for purge in purges for path in purge.doubtful],
         )
+
+    def retired_files(self) -> dict[Path, int]:
+        """Return the files of logs that are no longer read, with the number of their lines."""
+        found = [path for name in RETIRED for path in matching(self.path, f"{name}.jsonl*")]
+        counts = {}
+        for path in found:
+            with journal_errors(path):
+                counts[path] = path.read_bytes().count(b"\n")
+        return counts
 
     def rewrite(self, changes: Mapping[bytes, bytes]) -> int:
         """Replace lines and open files, each file in one step, with the journal's lock. Return their number."""

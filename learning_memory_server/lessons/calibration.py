@@ -1,19 +1,14 @@
-"""Calibration: shares of predictions that held, stated confidence, and the effect of advice. Pure functions.
+"""Calibration: shares of predictions that held, and stated confidence. Pure functions.
 
-A forecast is a stated confidence and its outcome: 1 if confirmed, 0 if falsified. Advice is withheld in whole sessions
-by a coin with a known probability, because sessions with similar experiences differ anyway; the failing calls of both
-kinds are compared.
+A forecast is a stated confidence and its outcome: 1 if confirmed, 0 if falsified.
 """
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final
 
-from learning_memory_server.model.advice import Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.value import wilson_interval
 from learning_memory_server.model.vocabulary import OutcomeStatus
@@ -153,69 +148,3 @@ def _binned(forecasts: Sequence[Forecast]) -> tuple[Bin, ...]:
 
 def _mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
-
-
-LEAST: Final = 20  # Sessions from which on an interval is given: before, the variance is hardly known
-_ALPHA: Final = 0.05
-_TUNED: Final = 100  # The number of sessions at which the interval is narrowest
-_OVER: Final = timedelta(days=1)  # The time after which a session counts as over
-_MOST: Final = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """The sessions that were told what there was to tell, or those from which it was withheld."""
-
-    sessions: int
-    failed: int  # their failing calls, since there was something to tell
-
-
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """The failing calls per session that advice saves, after its first occasion."""
-
-    shown: Arm
-    withheld: Arm
-    saved: float | None = None  # below 0 if it costs some; None if an arm is empty, or both have fewer than `LEAST`
-    interval: tuple[float, float] | None = None  # its 95 % interval, at whatever number of sessions one looks
-    needed: int | None = None  # after about how many sessions a saving of one would show
-
-
-def saving(trials: Iterable[Trial], now: datetime) -> Saving:
-    """Return the saving by advice, from the finished sessions that could have come into either arm.
-
-    Each session adds an unbiased estimate: its failing calls, less the mean of the sessions before it, divided by the
-    probability of its arm. The interval of the mean holds at all times. The variance is never less than that of both
-    arms together. Source: I. Waudby-Smith et al., Time-uniform central limit theory and asymptotic confidence
-    sequences, Annals of Statistics 52 (2024), theorem 2.2.
-    """
-    fair = sorted(
-        (each for each in trials if 0 < each.probability < 1 and each.failed is not None),
-        key=lambda each: (each.created_at, each.id),
-    )
-    arms: dict[bool, list[int]] = {False: [], True: []}
-    total, estimates, variances = 0, list[float](), list[float]()
-    for number, trial in enumerate(each for each in fair if now - each.created_at >= _OVER):
-        failed, probability = trial.failed or 0, trial.probability
-        apart = failed - (total / number if number else 0.0)
-        estimates.append(apart / probability if trial.withheld else -apart / (1 - probability))
-        variances.append(apart**2 / (probability * (1 - probability)))
-        total += failed
-        arms[trial.withheld].append(failed)
-    shown, withheld = (Arm(len(arms[name]), sum(arms[name])) for name in (False, True))
-    count = len(estimates)
-    if count < LEAST or not (shown.sessions and withheld.sessions):
-        return Saving(shown, withheld)
-    saved = _mean(estimates)
-    spread = math.sqrt(max(_mean([(each - saved) ** 2 for each in estimates]), _mean(variances)) * count / (count - 1))
-    half = spread * _width(count)
-    needed = bisect_left(range(1, _MOST), -1.0, key=lambda number: -spread * _width(number)) + 1
-    return Saving(shown, withheld, saved, (saved - half, saved + half), max(needed, LEAST))
-
-
-def _width(count: int) -> float:
-    """Return the half of the interval after so many estimates of variance 1."""
-    start = -2 * math.log(_ALPHA)
-    squared = (start + math.log(start + 1)) / _TUNED
-    grown = count * squared + 1
-    return math.sqrt(2 * grown / (count**2 * squared) * math.log(math.sqrt(grown) / _ALPHA))

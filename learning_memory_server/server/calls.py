@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, cast
 
 import structlog
@@ -18,9 +17,8 @@ from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.text import session_text
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
-from learning_memory_server.model.caller import Caller, place_in
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
@@ -249,10 +247,10 @@ class Calls:
         self._names_calls = False
 
     async def session_context(self) -> str:
-        """Return what a new session of the caller can be told."""
+        """Return what a new session of the caller would be shown."""
         folder = self.caller.folder
-        place = await asyncio.to_thread(place_in, Path(folder)) if folder else ""
-        return session_text(self._advisor, self.caller, place, is_alone=True)
+        place = await self._advisor.observer.place(folder, folder) if folder else ""
+        return await self._advisor.room.context(self.caller, place)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""

@@ -103,7 +103,7 @@ RedactionAllow = Annotated[
 ]
 REMOVED: Final = frozenset(
     (
-        *("budget_bytes", "check_in_calls", "commands_start_hub", "embedding_dimension", "episodes"),
+        *("advice_withheld", "budget_bytes", "check_in_calls", "commands_start_hub", "embedding_dimension", "episodes"),
         *("qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor"),
     )
 )
@@ -172,9 +172,6 @@ class Settings(BaseModel):
         default="project",
         description="Where the past experiences and values come from that `start_ghap` and `update_ghap` show: the "
         "project, or all projects.",
-    )
-    advice_withheld: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, lt=1)] = Field(
-        default=0, description="The share of sessions that get no advice, chosen at random, to measure its effect."
     )
     preferences: bool = Field(
         default=True,
@@ -310,14 +307,18 @@ def setting_notices(names: Iterable[str] = os.environ, environment: Mapping[str,
     known = {*Settings.model_fields, "config"}
     # Compared without the prefix: it would make any two names look alike.
     unknown = {
-        name: difflib.get_close_matches(name.removeprefix(paths.PREFIX).lower(), known, n=1)
+        name: key
         for name in sorted(map(str, names))
-        if name.startswith(paths.PREFIX) and name.removeprefix(paths.PREFIX).lower() not in known
+        if name.startswith(paths.PREFIX) and (key := name.removeprefix(paths.PREFIX).lower()) not in known
     }
-    notices = [
-        f"{name} is not a setting." + "".join(f" Did you mean {paths.PREFIX}{key.upper()}?" for key in close)
-        for name, close in unknown.items()
-    ]
+    notices = []
+    for name, key in unknown.items():
+        close = difflib.get_close_matches(key, known, n=1)
+        if key in REMOVED:
+            notices.append(f"{name} was removed: unset it.")
+        else:
+            meant = "".join(f" Did you mean {paths.PREFIX}{each.upper()}?" for each in close)
+            notices.append(f"{name} is not a setting.{meant}")
     # A file that cannot be read is refused elsewhere.
     with suppress(InvalidSettingsError):
         file, keys = paths.config_file(environment), paths.settings_from_file(environment)

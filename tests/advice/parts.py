@@ -1,14 +1,12 @@
 """Shared parts of the advice tests."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.finder import BACKGROUND, AdviceFinder
-from learning_memory_server.lessons.shown import AdviceLog, Trials
+from learning_memory_server.lessons.shown import AdviceLog
 from tests.support import Parts
 
 
@@ -27,8 +25,7 @@ def finder_over(parts: Parts, *, is_everywhere: bool = False, background: int = 
     )
 
 
-def advisor(parts: Parts, withheld: float = 0.0, chance: Callable[[], float] = lambda: 0.0, **options: Any) -> Advisor:
+def advisor(parts: Parts, **options: Any) -> Advisor:
     """An advisor that may take its time: the machine may be busy."""
-    trials = Trials(Journal(parts.journal.path).trials, parts.clock, withheld, chance)
-    given = {"within": None, "trials": trials, **options}
+    given = {"within": None, **options}
     return Advisor(finder_over(parts), AdviceLog(parts.journal.advice), parts.clock, **given)

@@ -1,4 +1,4 @@
-"""What is shown, what is withheld, and what is kept of it."""
+"""What is shown, and what is kept of it."""
 
 import asyncio
 from dataclasses import replace
@@ -11,14 +11,14 @@ from structlog.testing import capture_logs
 from learning_memory_server.advice.advisor import Related
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.ranking.threshold import least_of_advice
+from learning_memory_server.journal.codec import ADVICE, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.lessons.shown import AdviceLog, Trials, counts_of
+from learning_memory_server.lessons.shown import AdviceLog, counts_of
 from learning_memory_server.lessons.values.log import document_of
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.system.recent import Recent
 from tests.advice.parts import advisor
-from tests.hooks.test_kept_failures import FullDisk
 from tests.lessons.values.parts import value
 from tests.support import ALICE, CAROL, MINUTES, NOON, TOPICS, Parts, about, ids, open_parts, start
 
@@ -75,7 +75,6 @@ async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_cha
     assert (item.id, item.reason) == (OLD.id, Reason.SIMILAR)
     assert item.score is not None
     assert item.score > least_of_advice(2)
-    assert (advice.withheld, advice.probability) == (False, 0)
 
 
 @pytest.mark.usefixtures("told")
@@ -121,23 +120,6 @@ async def test_advice_that_is_skipped_is_logged_also_while_the_model_and_the_ind
     assert skipped == ["NotReady", "TimeoutError", "StorageUnavailableError"]
 
 
-async def test_what_is_withheld_for_an_entry_is_withheld_in_every_channel(parts: Parts) -> None:
-    entry = started(parts)
-    first = advisor(parts, withheld=0.5, chance=lambda: 0.4)
-    assert await first.advise(entry, Channel.START) == Related()
-    await parts.learn(about("pool", 3))
-    later = advisor(parts, withheld=0.5, chance=lambda: 0.9)
-    assert await later.advise(entry, Channel.HOOK) == Related()
-    assert [(advice.withheld, advice.probability) for advice in kept(parts)] == [(True, 0.5)] * 2
-
-
-async def test_what_is_shown_although_some_is_withheld_keeps_the_probability(parts: Parts) -> None:
-    shown = await advisor(parts, withheld=0.5, chance=lambda: 0.6).advise(started(parts), Channel.START)
-    assert shown.experiences
-    (advice,) = kept(parts)
-    assert (advice.withheld, advice.probability) == (False, 0.5)
-
-
 async def test_lessons_that_misled_sink(parts: Parts) -> None:
     for _ in range(9):
         entry = started(parts)
@@ -174,7 +156,6 @@ async def test_what_was_shown_twice_without_helping_is_worn_also_after_changes(p
         assert log.is_worn(OLD.id) is (entry is entries[2])
         items = (Item(OLD.id, AdviceKind.EXPERIENCE),)
         log.add(Advice(entry.id, 1, Channel.START, items, entry.project, NOON))
-        log.add(Advice(f"{entry.id}0", 1, Channel.START, items, entry.project, NOON, withheld=True))
     assert log.is_worn(OLD.id) is AdviceLog(parts.journal.advice).is_worn(OLD.id) is True
     assert not log.is_worn("ghap_other")
     log.mark(entries[0], {OLD.id: Effect.HELPED}, NOON)
@@ -189,16 +170,21 @@ async def test_advice_is_counted_once_for_an_entry_however_often_it_was_shown(pa
     entry = started(parts)
     judge = advisor(parts)
     await judge.advise(entry, Channel.START)
-    judge.may_show(ALICE, Channel.CONTEXT, THEY)
+    judge.record_shown(ALICE, Channel.CONTEXT, THEY)
     mark(parts, entry, Effect.HELPED)
-    await advisor(parts, withheld=1.0).advise(started(parts), Channel.START)
-    assert counts_of(AdviceLog(parts.journal.advice).all()) == {
-        "entries": 1,
-        "items": 1,
-        "withheld_entries": 1,
-        "helped": 1,
-        "misled": 0,
-    }
+    assert counts_of(AdviceLog(parts.journal.advice).all()) == {"entries": 1, "items": 1, "helped": 1, "misled": 0}
+
+
+async def test_what_an_earlier_version_withheld_was_never_shown_and_is_forgotten_with_its_entry(parts: Parts) -> None:
+    entry = started(parts)
+    items = (Item(OLD.id, AdviceKind.EXPERIENCE),)
+    line = Advice(entry.id, 1, Channel.START, items, entry.project, NOON, others={"withheld": True, "probability": 0.5})
+    parts.journal.advice.append([JournalRecord.of(ADVICE, line)])
+    log = AdviceLog(parts.journal.advice)
+    assert log.all() == log.of(entry) == []
+    assert log.import_new([replace(line, ghap_id="ghap_other")], set()) == []
+    log.forget(log.about({entry.id}), NOON)
+    assert parts.journal.advice.read().records == []
 
 
 async def test_advice_about_something_forgotten_is_dropped(parts: Parts, told: Ghap) -> None:
@@ -218,26 +204,26 @@ async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Part
     assert await advisor(parts).advise(told, Channel.START) == Related()
 
 
-def said(parts: Parts) -> list[tuple[Channel, list[str], bool]]:
-    return [(each.channel, [item.id for item in each.items], each.withheld) for each in kept(parts)]
+def said(parts: Parts) -> list[tuple[Channel, list[str]]]:
+    return [(each.channel, [item.id for item in each.items]) for each in kept(parts)]
 
 
 async def test_what_a_session_is_shown_is_kept_with_its_open_entry(parts: Parts) -> None:
     entry = started(parts)
     for _ in range(2):
-        assert advisor(parts).may_show(ALICE, Channel.CONTEXT, THEY)
-    assert advisor(parts).may_show(ALICE, Channel.CONTEXT, [*THEY, Item("value_1", AdviceKind.VALUE)])
-    assert said(parts) == [(Channel.CONTEXT, [OLD.id, "value_1"], False)]
+        advisor(parts).record_shown(ALICE, Channel.CONTEXT, THEY)
+    advisor(parts).record_shown(ALICE, Channel.CONTEXT, [*THEY, Item("value_1", AdviceKind.VALUE)])
+    assert said(parts) == [(Channel.CONTEXT, [OLD.id, "value_1"])]
     assert {OLD.id} <= shown_to(parts, entry)
 
 
 async def test_what_a_session_is_shown_before_its_first_entry_is_kept_with_that(parts: Parts) -> None:
     shows = advisor(parts)
-    assert shows.may_show(ALICE, Channel.CONTEXT, THEY)
-    assert shows.may_show(ALICE, Channel.HOOK, [])
+    shows.record_shown(ALICE, Channel.CONTEXT, THEY)
+    shows.record_shown(ALICE, Channel.HOOK, [])
     assert kept(parts) == []
     assert await shows.advise(started(parts), Channel.START) == Related()
-    assert said(parts) == [(Channel.CONTEXT, [OLD.id], False)]
+    assert said(parts) == [(Channel.CONTEXT, [OLD.id])]
     await shows.advise(started(parts, "types"), Channel.START)
     assert len(kept(parts)) == 1
 
@@ -246,7 +232,7 @@ async def test_what_an_agent_was_told_by_any_channel_is_told_again_only_once_its
     parts: Parts,
 ) -> None:
     shows = advisor(parts)
-    assert shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    shows.record_shown(ALICE, Channel.CONTEXT, THEY)
     assert await shows.find_lesson(PROMPT, ALICE) is None
     assert (await shows.advise(started(parts), Channel.START)).experiences == ()
     assert await shows.find_lesson(PROMPT, replace(ALICE, agent="a subagent")) == OLD
@@ -259,29 +245,13 @@ async def test_what_an_agent_was_told_by_any_channel_is_told_again_only_once_its
     assert await shows.find_lesson(PROMPT, ALICE) == OLD
 
 
-async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entry_either(parts: Parts) -> None:
-    shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
-    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
-    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
-    entry = started(parts)
-    assert await shows.advise(entry, Channel.START) == Related()
-    assert said(parts) == [(Channel.CONTEXT, [OLD.id], True)]
-
-
-async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_context(parts: Parts) -> None:
-    shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
-    await shows.advise(started(parts), Channel.START)
-    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
-    assert all(withheld for _, _, withheld in said(parts))
-
-
 async def test_only_the_newest_sessions_without_an_entry_are_remembered(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shows = advisor(parts)
     monkeypatch.setattr(shows, "_ahead", Recent(2))
     for session in (ALICE.session, "b", "c"):
-        assert shows.may_show(replace(ALICE, session=session), Channel.CONTEXT, THEY)
+        shows.record_shown(replace(ALICE, session=session), Channel.CONTEXT, THEY)
     await shows.advise(started(parts, "types"), Channel.START)
     assert kept(parts) == []
 
@@ -368,32 +338,9 @@ async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeat
     assert found.id in shown_to(parts, entry)
 
 
-async def test_what_is_withheld_is_withheld_at_prompts_too(parts: Parts) -> None:
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.4).find_lesson(PROMPT, ALICE) is None
-    # The toss holds for the session.
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE) is None
-    another = replace(ALICE, session="another")
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, another) is not None
-
-
 async def test_only_the_beginning_of_a_long_prompt_counts(parts: Parts) -> None:
     long = f"{PROMPT}\n" + "unrelated words of a pasted log " * 60_000
 
     found = await advisor(parts).find_lesson(long[:2_000], ALICE)
 
     assert await advisor(parts).find_lesson(long, ALICE) == found
-
-
-def test_a_full_disk_is_no_concern_of_the_command_that_ended(tmp_path: Path) -> None:
-    trials = Trials(Journal(tmp_path).trials, lambda: NOON, 0.5, lambda: 0.0)
-    trials.ended(ALICE, has_failed=True)
-    assert not trials.may_tell(ALICE)
-    for has_failed in (False, True, False, True):
-        trials.ended(ALICE, has_failed=has_failed)
-    again = Trials(Journal(tmp_path).trials, lambda: NOON)
-    assert [each.failed for each in again.all()] == [2]
-    assert not again.may_tell(ALICE)
-    assert again.may_tell(CAROL)
-    full = Trials(Journal(tmp_path, disk=FullDisk()).trials, lambda: NOON)
-    full.ended(ALICE, has_failed=True)
-    assert [each.failed for each in full.all()] == [2]

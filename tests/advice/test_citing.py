@@ -1,9 +1,8 @@
 """What an agent names as having helped or misled it."""
 
-from dataclasses import replace
 from typing import Any
 
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item
+from learning_memory_server.model.advice import AdviceKind, Citation, Effect
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of
 from tests.server.conftest import indexed, services, settings  # noqa: F401 - fixtures
@@ -51,21 +50,6 @@ async def test_an_outcome_is_kept_whatever_its_list_of_ids_looks_like(indexed: S
     assert named[1].startswith("x" * 90)
     assert len(named[1]) < 200
     assert named[-1] == "nothing_47, nothing_48, nothing_49: only 50 of each list count."
-
-
-async def test_what_was_withheld_and_is_found_by_a_search_is_no_advice_that_helped(
-    services: Services,  # noqa: F811
-) -> None:
-    async with agent_of(services) as agent:
-        found = await agent.resolve_new(**FALSIFIED)
-        entry = services.collector.get((await agent.call("start_ghap", **ENTRY))["id"])
-    withheld = (Item(found, AdviceKind.EXPERIENCE),)
-    advice = Advice(entry.id, 1, Channel.START, withheld, entry.project, entry.created_at, withheld=True)
-    services.advice_log.add(advice)
-
-    assert services.citing.sort(entry, [found], []).found == [Citation(found, AdviceKind.EXPERIENCE, Effect.HELPED)]
-    services.advice_log.add(replace(advice, withheld=False))
-    assert services.citing.sort(entry, [found], []).shown == {found: Effect.HELPED}
 
 
 async def test_an_outcome_that_lacks_something_is_refused_and_nothing_is_closed(

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,10 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import Records
-from learning_memory_server.lessons.calibration import LEAST
 from learning_memory_server.lessons.shown import AdviceLog
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Trial
+from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
-from tests.command_line import in_line
 from tests.support import CONFIRMED, NOON, numbered
 
 STATUSES = (OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED, OutcomeStatus.ABANDONED, OutcomeStatus.CONFIRMED)
@@ -91,44 +87,6 @@ def test_a_person_sees_shares_scores_and_bins(run: Any) -> None:
 
 def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
     assert run("calibration").stdout.startswith("No entry was confirmed or falsified yet. ")
-
-
-@pytest.mark.parametrize(("saves", "words"), [(3, "it saves"), (-3, "it costs")])
-@pytest.mark.usefixtures("journal")
-def test_what_advice_saves_is_that_of_the_journals_lines(run: Any, journal: Journal, saves: int, words: str) -> None:
-    assert json.loads(run("calibration", "--json").stdout)["saving"]["interval"] is None
-    assert "none was withheld at random" in run("calibration").stdout
-    log = Records[Any](journal.trials)
-    for number in range(200):
-        withheld = number % 2 == 0
-        failed = 4 + number % 4 // 2 + (saves if withheld else 0)
-        log.add(Trial(f"session {number:03}", "garden", NOON + timedelta(minutes=number), withheld, 0.5, failed))
-        if number == LEAST // 2:
-            assert f"cannot be said yet (5 sessions with it, 6 without); it takes {LEAST}" in _plain(run)
-    found = json.loads(run("calibration", "--json").stdout)["saving"]
-    assert found["shown"] == {"sessions": 100, "failed": 450}
-    assert found["withheld"] == {"sessions": 100, "failed": 450 + 100 * saves}
-    assert found["saved"] == pytest.approx(saves, abs=0.2)
-    low, high = sorted(map(abs, found["interval"]))
-    said = (
-        f"{words} {abs(found['saved']):.1f} failing calls a session (95 %: {low:.1f} to {high:.1f}; 100 sessions with"
-    )
-    assert said in _plain(run)
-    assert json.loads(run("calibration", "--json", "--project", "orchard").stdout)["saving"]["saved"] is None
-    assert json.loads(run("status", "--json").stdout)["told"]["saving"] == found
-
-
-@pytest.mark.usefixtures("journal")
-def test_what_cannot_be_said_yet_comes_with_the_sessions_that_it_takes(run: Any, journal: Journal) -> None:
-    trials = [Trial(f"s{n:03}", "garden", NOON + timedelta(minutes=n), n % 2 == 0, 0.5, n % 7) for n in range(40)]
-    Records[Any](journal.trials).add(*trials)
-    needed = json.loads(run("calibration", "--json").stdout)["saving"]["needed"]
-    assert "it cannot be said yet that it saves failing calls" in _plain(run)
-    assert f"a saving of one shows after about {needed:,} sessions" in _plain(run)
-
-
-def _plain(run: Any) -> str:
-    return in_line(run("calibration").stdout)
 
 
 def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> None:

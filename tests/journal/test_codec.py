@@ -75,8 +75,6 @@ ADVICES = st.builds(
     ).map(tuple),
     project=ANY,
     created_at=MOMENTS,
-    withheld=st.booleans(),
-    probability=st.sampled_from([0.0, 0.25]),
 )
 
 

@@ -74,8 +74,7 @@ def patient(services: Services) -> Advisor:
         is_everywhere=False,
         background=BACKGROUND,
     )
-    log, trials = services.advice_log, services.trials
-    return Advisor(finder, log, services.clock, trials=trials, within=None)
+    return Advisor(finder, services.advice_log, services.clock, within=None)
 
 
 @pytest.mark.slow

@@ -39,8 +39,7 @@ def patient(services: Services) -> Advisor:
     finder = AdviceFinder(
         services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
     )
-    log, trials = services.advice_log, services.trials
-    return Advisor(finder, log, services.clock, trials=trials, within=None)
+    return Advisor(finder, services.advice_log, services.clock, within=None)
 
 
 async def test_a_new_entry_is_told_what_was_wrong_the_last_time(agent: Agent) -> None:

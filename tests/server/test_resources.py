@@ -1,15 +1,12 @@
 """The resource and the prompt, as a client reads them."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
 from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.text import session_text
-from learning_memory_server.lessons.shown import Trials
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.caller import Caller
@@ -18,7 +15,6 @@ from learning_memory_server.server.app import CONTEXT_URI, build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
-from tests.server.test_advice import patient
 from tests.tool_names import NAMES
 
 
@@ -71,21 +67,6 @@ async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_ent
     assert (advice.ghap_id, advice.channel) == (started["id"], Channel.CONTEXT)
     await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
     assert services.advice_log.effects() == {before: (0, 2)}
-
-
-async def test_what_is_withheld_from_a_session_is_not_in_its_context(services: Services, agent: Agent) -> None:
-    trials = Trials(services.journal.trials, services.clock, 1.0)
-    withholding = replace(patient(services), trials=trials)
-    let_help(services, await agent.resolve_new(**CONFIRMED))
-    started = await agent.call("start_ghap", **ENTRY)
-    caller = Caller(CALLER.project, CALLER.session)
-    assert session_text(withholding, caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
-    assert [each.withheld for each in services.advice_log.all()] == [False, True]
-    # After a compaction, too.
-    assert session_text(withholding, caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
-    shown = session_text(services.advisor, Caller(CALLER.project, "another"), is_alone=True)
-    assert started["id"] in shown
-    assert "deploys must clear the cache" in shown
 
 
 async def test_another_resource_is_refused(agent: Agent) -> None:

@@ -1,20 +1,17 @@
-"""Lessons on the topic: of a prompt, a task, a goal with a hypothesis, a failed command, or a place."""
+"""Lessons on the topic of a prompt, a task, a goal with a hypothesis, or a failed command."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import ClassVar, Final
 
 from learning_memory_server.advice import constants
 from learning_memory_server.advice.candidates import Candidate, Observed
 from learning_memory_server.advice.finder import Found, LessonFinder, named_among
 from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.advice.matters import distinct, newest_about
+from learning_memory_server.advice.matters import newest_about
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.scorer import Scored, bar_at_error, bar_at_prompt, bar_at_start, best
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Reason, TriggerKind
+from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.trigger import Trigger
@@ -29,48 +26,22 @@ class LessonsSource:
     finder: LessonFinder
     names: Names
     log: AdviceLog
-    kinds: ClassVar = _AT_TEXTS | {TriggerKind.SESSION_START, TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE}
+    kinds: ClassVar = _AT_TEXTS | {TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE}
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""
-        if trigger.kind is TriggerKind.SESSION_START:
-            return await self._at_start(trigger, observed, caller)
-        if not self.finder.has_any(caller.project):
+        if not self.finder.lessons.has_any(caller.project):
             return []
-        if trigger.kind in _AT_TEXTS:
-            return await self._at_text(trigger, observed, caller)
-        return await self._at_entry(trigger, caller)
+        if trigger.entry is not None:
+            return await self._at_entry(trigger.entry, caller)
+        return await self._at_text(trigger, observed, caller)
 
-    async def _at_start(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return the lessons that name where a session works; those that helped most if it is shown none at prompts."""
-        named = self.names.at(observed.place, caller)
-        found = [(each, Reason.PLACE) for each in named]
-        if trigger.has_no_prompts:
-            found += [(each, Reason.HELPED) for each in self._helped_most(caller.project)]
-        reasons = {entry.id: reason for entry, reason in reversed(found)}
-        lessons = distinct(entry for entry, _ in found)
-        await self.finder.freshness.judge(lessons, caller.project, caller.folder)
-        return [Candidate(each, reasons[each.id]) for each in lessons]
-
-    def _helped_most(self, project: str) -> Iterator[Ghap]:
-        effects = self.finder.effects.counts()
-        helped = sorted((misled - helped, name) for name, (misled, helped) in effects.items() if helped > misled)
-        entries = self.finder.collector.look_up(name for _, name in helped).found
-        lessons = (
-            each for each in entries if each.project == project and each.resolution and self.finder.may_show(each)
-        )
-        return islice(lessons, limits.ADVICE_SHOWN)
-
-    async def _at_entry(self, trigger: Trigger, caller: Caller) -> list[Candidate]:
+    async def _at_entry(self, entry: Ghap, caller: Caller) -> list[Candidate]:
         """Return the lessons for a goal and a hypothesis."""
-        entry = trigger.entry
-        assert entry is not None
         belief = f"{entry.goal}\n{entry.hypothesis}"
         found = await self.finder.find([belief, f"{belief}\n{entry.action}\n{entry.prediction}"], caller, entry.id)
-        if found is None:
-            raise NotReadyError
         bar = bar_at_start(found.stored)
-        return self._newest(best(found.scored, bar), found, bar)
+        return _newest(best(found.scored, bar), found, bar)
 
     async def _at_text(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return the lesson for a prompt, a task or a failed command: only the best, and for nearly all texts none."""
@@ -84,38 +55,30 @@ class LessonsSource:
         line = text.rpartition("\n")[2] if is_error else ""
         texts = (text, line) if len(set(terms(line))) >= constants.LINE_TERMS_LEAST else (text,)
         found = await self.finder.find(texts, caller, patience=observed.patience)
-        if found is None:
-            raise NotReadyError
         bar = bar_at_error(found.stored) if is_error else bar_at_prompt(found.stored)
         chosen = best(found.scored, bar)[:1] or named_among(found.scored, {each.id for each in named})[:1]
         if not chosen or (observed.tools and not self.finder.has_term(chosen[0].entry, observed.tools)):
             return []
-        bears = is_error and self.names.runs(text, chosen[0].entry, caller)
-        if not (bears or await self._bears(chosen[0].entry, text, found, caller)):
+        is_run = is_error and self.names.runs(text, chosen[0].entry, caller)
+        if not (is_run or await self._bears(chosen[0].entry, text, found, caller)):
             return []
-        return self._newest(chosen, found, bar)
+        return _newest(chosen, found, bar)
 
     def _is_worn(self, entry: Ghap) -> bool:
         """Return whether a lesson was shown so often without helping that a name is not enough any more."""
         is_shown = self.log.times_shown(entry.id) >= constants.TWICE
-        return is_shown and not self.finder.effects.has_helped(entry.id)
+        return is_shown and not self.finder.lessons.effects.has_helped(entry.id)
 
     async def _bears(self, entry: Ghap, text: str, found: Found, caller: Caller) -> bool:
         """Return whether a lesson is about what is done with a thing: the name of the thing alone is no reason."""
         rest = self.names.besides(text, caller)
         if rest != text:
-            again = await self.finder.find([rest], caller)
-            if again is None:
-                return False
-            found = again
+            found = await self.finder.find([rest], caller)
         mine = next((each for each in found.scored if each.entry.id == entry.id), None)
         return mine is not None and mine.score >= (constants.NAMED if mine.by_terms else bar_at_start(found.stored))
 
-    def _newest(self, chosen: list[Scored], found: Found, bar: float) -> list[Candidate]:
-        """Return the candidates for lessons: in place of each the newest about the same matter."""
-        entries = [each.entry for each in found.scored]
-        return [Candidate(newest_about(each.entry, entries), each.reason(bar), score=each.score) for each in chosen]
 
-
-class NotReadyError(Exception):
-    """The model or the index is still being loaded."""
+def _newest(chosen: list[Scored], found: Found, bar: float) -> list[Candidate]:
+    """Return the candidates for lessons: in place of each the newest about the same matter."""
+    entries = [each.entry for each in found.scored]
+    return [Candidate(newest_about(each.entry, entries), each.reason(bar), score=each.score) for each in chosen]

@@ -23,16 +23,14 @@ class ValuesSource:
 
     async def candidates(self, trigger: Trigger, _observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""
-        entry, finder = trigger.entry, self.finder
-        current = self.values.current(project=finder.within(caller.project))
+        entry, lessons = trigger.entry, self.finder.lessons
+        current = self.values.current(project=lessons.within(caller.project))
         if entry is None or not current:
             return []
         belief = f"{entry.goal}\n{entry.hypothesis}"
-        found = await finder.find([belief], caller, entry.id)
-        if found is None:
-            return []
-        standings = weigh_all(current, self.values, self.verdicts, finder.collector)
-        answers = finder.answers
+        found = await self.finder.find([belief], caller, entry.id)
+        standings = weigh_all(current, self.values, self.verdicts, lessons.collector)
+        answers = lessons.answers
         trusted = (
             each.value
             for each in standings
@@ -42,8 +40,8 @@ class ValuesSource:
             and not (answers and answers.is_never(each.value.id))
         )
         # The vector of the belief is in the cache.
-        vector = await finder.index.embeddings.embed_query(belief)
-        near = await nearest_values(finder.index, vector, trusted, 1)
+        vector = await self.finder.index.embeddings.embed_query(belief)
+        near = await nearest_values(self.finder.index, vector, trusted, 1)
         return [
             Candidate(each.value, Reason.SIMILAR, score=each.similarity)
             for each in near

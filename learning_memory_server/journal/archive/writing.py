@@ -31,6 +31,7 @@ from learning_memory_server.journal.codec import (
     CLUSTERS,
     KINDS,
     PROJECT,
+    RETIRED,
     DamagedLineError,
     JournalRecord,
     content_of,
@@ -45,8 +46,10 @@ from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 _GHAP: Final = "ghap"
-_STAYS: Final = {f"{each.file}.jsonl" for each in KINDS.values() if not each.is_archived}
-"""The files that say where this storage folder has points, and what this machine's sessions were told."""
+_STAYS: Final = {
+    f"{name}.jsonl" for name in (*(each.file for each in KINDS.values() if not each.is_archived), *RETIRED)
+}
+"""The files that say where this storage folder has points, and those that are no longer read."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.advice.advisor import Advisor, Citing
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.citing import Citing
+from learning_memory_server.advice.finder import LessonFinder
+from learning_memory_server.advice.lessons import Lessons
+from learning_memory_server.advice.names import Names
+from learning_memory_server.advice.observer import Observer
+from learning_memory_server.advice.room import Room
+from learning_memory_server.advice.sessions import Sessions
+from learning_memory_server.advice.sources.files import WrongBeliefsSource
+from learning_memory_server.advice.sources.lessons import LessonsSource
+from learning_memory_server.advice.sources.open_entries import OpenEntriesSource
+from learning_memory_server.advice.sources.place import PlaceSource
+from learning_memory_server.advice.sources.ties import TiesSource
+from learning_memory_server.advice.sources.values import ValuesSource
 from learning_memory_server.advice.ties import Ties
 from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.capture.entries.open_entries import LiveSessions
@@ -27,9 +40,8 @@ from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.clusters.child import ChildFitting
 from learning_memory_server.lessons.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
+from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.lessons.files.anchoring import Anchoring
-from learning_memory_server.lessons.finder import AdviceFinder
 from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.memories import MemorySearcher
@@ -93,7 +105,7 @@ class Indexed(Stores):
             settings.storage_path / SHARED,
             self.redaction if settings.redaction else RedactionGate(build_redactor()),
             lambda: self.writer.server_returned(),  # noqa: PLW0108 - it needs this to be built
-            self.advice_log.effects,
+            self.effects.counts,
         )
         self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, memories, self.shared)
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
@@ -136,20 +148,47 @@ class Services(Indexed):
             index, self.writer, collector, fitting, journal.clusters, clock, settings.min_experiences
         )
         self.values = ValueStore(values, verdicts, collector, self.clusterer, index, self.writer, clock)
-        is_everywhere = settings.advice_scope == "all"
-        about = collector, index, values, verdicts
-        finder = AdviceFinder(*about, is_everywhere=is_everywhere, answers=self.answers, shared=self.shared)
-        self.advisor = Advisor(finder, self.advice_log, clock, trials=self.trials)
-        self.citing = Citing(self.advisor, self.memory_log)
-        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
-        self.anchoring = Anchoring(collector, self.redaction)
-        self.ties = Ties(self.failure_log, self.advisor)
-        self.validity = self.advisor.validity
-        may_tell, is_on = self.trials.may_tell, settings.preferences
-        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)
-        self.hooks = Hooks(
-            self.advisor, self.error_advisor, self.anchoring, self.preferences, self.ties, self.live, clock
+        lessons = Lessons(
+            collector,
+            self.effects,
+            self.freshness,
+            is_everywhere=settings.advice_scope == "all",
+            answers=self.answers,
+            shared=self.shared,
         )
+        finder = LessonFinder(lessons, index)
+        self.citing = Citing(collector, values, self.shared, self.memory_log)
+        self.anchoring = Anchoring(collector, self.redaction)
+        self.ties = Ties(self.failure_log, collector)
+        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, is_on=settings.preferences)
+        names = Names(lessons)
+        sources = (
+            TiesSource(self.ties),
+            OpenEntriesSource(collector),
+            PlaceSource(lessons, names),
+            LessonsSource(finder, names, self.advice_log),
+            ValuesSource(finder, values, verdicts),
+            WrongBeliefsSource(collector, self.freshness),
+        )
+        self.room = Room(sources, lessons, self.entry_notes)
+        self.advisor = Advisor(
+            room=self.room,
+            values=values,
+            log=self.advice_log,
+            sessions=Sessions(),
+            observer=Observer(
+                collector=collector,
+                watch=CommandWatch(self.redaction),
+                failures=self.failure_log,
+                anchoring=self.anchoring,
+                names=names,
+                clock=clock,
+            ),
+            preferences=self.preferences,
+            live=self.live,
+            clock=clock,
+        )
+        self.hooks = Hooks(self.advisor)
         self.review = Review(self.answers, collector, self.shared, [self.preference_log.waiting])
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))

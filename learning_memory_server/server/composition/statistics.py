@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.capture.entries.timeline import Tally
-from learning_memory_server.lessons.shown import counts_of
 from learning_memory_server.model.lines import counted
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
+from learning_memory_server.server.views import advice_views
 from learning_memory_server.server.views.calibration_views import calibration_stats
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.version import VERSION
@@ -96,7 +96,7 @@ class Statistics:
         return {
             "values": len(services.value_log.all()),
             "verdicts": {stance.value: stances[stance] for stance in Stance},
-            "advice": counts_of(services.advice_log.all()),
+            "advice": advice_views.shown(services.advice_log, services.effects),
             "memories": {
                 "total": len(memories),
                 "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),

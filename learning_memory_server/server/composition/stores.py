@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import NotFoundError, did_you_mean
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.lessons.shown import AdviceLog, Trials
+from learning_memory_server.lessons.effects import Effects
+from learning_memory_server.lessons.files.freshness import Freshness
+from learning_memory_server.lessons.notes import EntryNotes
 from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
@@ -39,9 +42,11 @@ class Stores:
         self.collector = ObservationCollector(journal, clock, is_live)
         self.value_log = ValueLog(journal.values)
         self.verdicts = VerdictLog(journal.verdicts)
-        self.advice_log = AdviceLog(journal.advice)
-        self.trials = Trials(journal.trials, clock, settings.advice_withheld)
         self.failure_log = FailureLog(journal.failures)
+        self.advice_log = AdviceLog(journal.advice, self.failure_log)
+        self.effects = Effects(self.advice_log, self.collector)
+        self.freshness = Freshness()
+        self.entry_notes = EntryNotes(self.effects, self.freshness)
         self.memory_log = memory_log
         self.answers = Answers(journal.answers)
         self.preference_log = PreferenceLog(memory_log, self.answers, settings.storage_path / FOUND, clock)

@@ -18,12 +18,12 @@ from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Item, Trial
+from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.rules.review import Waiting
 from learning_memory_server.server.views import (
-    calibration_views,
+    advice_views,
     entry_views,
     failure_views,
     fields,
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.lessons.clusters.clusters import AxisClusters
+    from learning_memory_server.lessons.effects import Effects
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import LandmarkStore
@@ -65,7 +67,7 @@ class Dashboard:
         entries = services.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)
-        advice = _of(project, services.advice_log.all())
+        advice = _of(project, services.advice_log.everything())
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         errors = services.failure_log.errors(project)
@@ -92,16 +94,16 @@ class Dashboard:
                 for each in _of(project, reversed(services.memory_log.all()))
             ],
             "waiting": await asyncio.to_thread(self._waiting, named),
-            "told": await asyncio.to_thread(_told, project, services.trials.all(), advice),
+            "shown": await asyncio.to_thread(_shown, project, services.advice_log, services.effects),
         }
 
     def _entries(self, entries: Sequence[Ghap], folders: Mapping[str, str]) -> list[dict[str, Any]]:
-        validity = self.services.validity
-        notes = validity.notes(entries, "")
+        entry_notes = self.services.entry_notes
+        notes = entry_notes.of(entries, "")
         for name, folder in folders.items():
             own = [entry for entry in entries if entry.project == name]
-            validity.freshness.look(own, name, folder)
-            notes |= validity.notes(own, folder)
+            entry_notes.freshness.look(own, name, folder)
+            notes |= entry_notes.of(own, folder)
         is_never = self.services.answers.is_never
         return [
             entry_views.whole_entry(entry) | notes[entry.id] | ({"never": True} if is_never(entry.id) else {})
@@ -204,17 +206,17 @@ def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, in
 
 
 def _advice(advice: Advice) -> dict[str, Any]:
-    parts = fields(("channel", "withheld", "probability", "project"), advice)
+    parts = fields(("channel", "project"), advice)
     items = [fields(Item, item) for item in advice.items]
     return {"entry": advice.ghap_id, "at": advice.created_at.isoformat(), **parts, "items": items}
 
 
-def _told(project: str | None, trials: Sequence[Trial], advice: Sequence[Advice]) -> dict[str, dict[str, Any]]:
-    """Return what `status` says agents were told, of each project; of all, under the empty name."""
-    names = {each.project for kind in (trials, advice) for each in kind} if project is None else set[str]()
+def _shown(project: str | None, log: AdviceLog, effects: Effects) -> dict[str, dict[str, Any]]:
+    """Return what `status` says agents were shown, of each project; of all, under the empty name."""
+    names = {each.project for each in log.everything()} if project is None else set[str]()
     found = {}
     for name in ("", *names):
-        of = name or None
-        told = calibration_views.told(_of(of, advice), _of(of, trials))
-        found[name] = {**told, "words": calibration_views.told_in_words(told)}
+        of = name or project
+        shown = advice_views.shown(log, effects, of)
+        found[name] = {**shown, "words": advice_views.in_words(shown)}
     return found

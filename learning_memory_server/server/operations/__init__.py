@@ -96,20 +96,13 @@ async def answer(services: Services, _report: Report, *, ids: list[str], said: s
     return {"answered": len(ids)}
 
 
-async def said(services: Services, _report: Report, *, project: str) -> dict[str, Any]:
-    """Return what the project's last session was told, since this process began."""
-    found = [each for each in services.hooks.said if each.project == project]
-    told = (each for each in found if each.session == found[-1].session)
-    return {"said": [{"at": each.at.isoformat(), "event": each.event, "text": each.text} for each in told]}
-
-
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
         *(importing.add_records, importing.apply_deletions),
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
-        *(page_data, search, said),
+        *(page_data, search),
         *(join, unjoin, answer),
         *(call, erasing.forget, erasing.redact_stored),
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from learning_memory_server.advice.log import without_advice
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import AWAY, InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.index.document import point_id
@@ -83,9 +84,11 @@ async def forget(
     points, at = [], services.clock()
     # First: if the process dies in between, the entries and values can still be forgotten.
     services.verdicts.forget((each.id for each in verdicts), at)
-    services.advice_log.forget(services.advice_log.about({*found["ghap"], *found["value"]}), at)
-    if project:
-        services.trials.forget((each.id for each in services.trials.look_up_project(project).found), at)
+    gone = {*found["ghap"], *found["value"]}
+    services.advice_log.forget(services.advice_log.about(gone), at)
+    services.failure_log.add(
+        *(each for one in services.failure_log.all() if (each := without_advice(one, gone))), at=at
+    )
     for kind, log in kept.items():
         log.forget(found[kind], at)
         points += log.points_of(looked[kind])

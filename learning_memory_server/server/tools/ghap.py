@@ -8,7 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.advice import text
-from learning_memory_server.advice.advisor import Advisor, Citing
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.citing import Citing
 from learning_memory_server.advice.ties import Ties
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import EntryOwner, named
@@ -17,12 +18,13 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.lessons.calibration import track_record
 from learning_memory_server.lessons.files.anchoring import Anchoring
-from learning_memory_server.lessons.validity import Validity
+from learning_memory_server.lessons.notes import EntryNotes
 from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.tools import arguments as args
@@ -40,7 +42,7 @@ _PENDING: Final = "The entry is saved. It will be indexed as soon as the model a
 class StartedEntry(TypedDict):
     """The new entry; `warning` and `orphaned_id` if the previous one was left open.
 
-    `track_record`: what share of similar hypotheses held.
+    `track_record`: what share of similar hypotheses held. `notice`: why nothing was searched for `related`.
     """
 
     id: str
@@ -56,6 +58,7 @@ class StartedEntry(TypedDict):
     warning: NotRequired[str]
     orphaned_id: NotRequired[str]
     related: NotRequired[list[text.RelatedItem]]
+    notice: NotRequired[str]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
@@ -68,6 +71,7 @@ class UpdatedEntry(TypedDict):
     iteration_count: int
     also_open: NotRequired[list[str]]
     related: NotRequired[list[text.RelatedItem]]
+    notice: NotRequired[str]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
@@ -161,8 +165,7 @@ async def start_ghap(
             f"{'Your' if caller.agent else 'If no other agent is at work on it, your'} previous entry is still open. "
             "Close it with resolve_ghap and its id as ghap_id; status abandoned is an honest end."
         )
-    if caller.is_told and (related := text.related(await advisor.advise(entry, Channel.START, caller.folder))):
-        reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
+    reply |= await _related(advisor, Trigger(TriggerKind.ENTRY_START, entry=entry), caller)
     return reply
 
 
@@ -209,10 +212,18 @@ async def update_ghap(
         )
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
     reply |= _also_open(collector, caller, ghap_id)
-    is_told = hypothesis and entry.has_new_hypothesis and caller.is_told
-    if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE, caller.folder))):
-        reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
+    if hypothesis and entry.has_new_hypothesis:
+        reply |= await _related(advisor, Trigger(TriggerKind.ENTRY_UPDATE, entry=entry), caller)
     return reply
+
+
+async def _related(advisor: Advisor, trigger: Trigger, caller: Caller) -> Any:
+    """Return what a reply shows of the past for a hypothesis, or why it shows nothing if nothing was searched."""
+    shown = await advisor.at(trigger, caller)
+    if shown.candidates:
+        related = text.related(shown.candidates, advisor.room.notes(caller))
+        return {"related": related, "stored_text": STORED_TEXT["stored_text"]}
+    return {"notice": shown.notice} if shown.notice else {}
 
 
 @toolset.tool("Resolve a GHAP entry", changes=True)
@@ -254,14 +265,12 @@ async def resolve_ghap(
         lesson=lesson.to_domain() if lesson else None,
         cited=tuple(cited.found),
     )
-    if cited.shown:
-        citing.advisor.log.mark(entry, cited.shown, entry.outcome.resolved_at)
     anchoring.anchor(entry, caller)
     end_turn()
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, near = _or_none(done[0]), _or_none(done[1])
-    cites = next((found for name in helped or () if (found := citing.advisor.values.find(name))), None)
+    cites = next((found for name in helped or () if (found := citing.values.find(name))), None)
     told = fields(
         ResolvedEntry,
         entry.outcome,
@@ -332,7 +341,7 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
 async def get_ghap_entry(
     collector: ObservationCollector,
     shared: SharedLessons,
-    validity: Validity,
+    entry_notes: EntryNotes,
     caller: Caller,
     /,
     *,
@@ -340,14 +349,14 @@ async def get_ghap_entry(
 ) -> ReadEntry:
     """Read one entry in full, with its notes and earlier hypotheses."""
     entry = shared.entries.get(ghap_id) or collector.get(ghap_id)
-    shown = entry_views.whole_entry(entry) | (await validity.judged_notes([entry], caller))[entry.id] | STORED_TEXT
+    shown = entry_views.whole_entry(entry) | (await entry_notes.present([entry], caller))[entry.id] | STORED_TEXT
     return cast("ReadEntry", fitted(shown, limits.REPLY_MAX))
 
 
 @toolset.tool("List resolved GHAP entries", changes=False)
 async def list_ghap_entries(
     collector: ObservationCollector,
-    validity: Validity,
+    entry_notes: EntryNotes,
     projects: Projects,
     caller: Caller,
     /,
@@ -372,6 +381,6 @@ async def list_ghap_entries(
         )
     )
     listed = entries[offset : offset + limit]
-    notes = await validity.judged_notes(listed, caller)
+    notes = await entry_notes.present(listed, caller)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in listed]
     return cast("EntryList", page("results", shown, offset=offset, of=len(entries)))

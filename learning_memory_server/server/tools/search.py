@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
-from learning_memory_server.lessons.validity import Validity
+from learning_memory_server.lessons.notes import EntryNotes
 from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model import limits
@@ -56,7 +56,7 @@ async def search_experiences(
     searcher: ExperienceSearcher,
     values: ValueStore,
     projects: Projects,
-    validity: Validity,
+    entry_notes: EntryNotes,
     caller: Caller,
     /,
     *,
@@ -88,7 +88,7 @@ async def search_experiences(
         # They come with the first page.
         values.matching(query, where.project) if offset == 0 else asyncio.sleep(0, list[Standing]()),
     )
-    notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
+    notes = await entry_notes.present((found.entry for found in result.found[offset:]), caller)
     shown = [
         scored_experience(found, asked, explain=explain, is_short=number >= limits.EXPERIENCES_WHOLE and not full)
         | notes[found.entry.id]

@@ -11,17 +11,16 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.lessons.shown import Trials
 from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Stance
 from tests.cli.maintenance.archives import entries_in
 from tests.command_line import in_line, printed, refusal
+from tests.journal.test_kept_formats import SAMPLES
 from tests.lessons.values.parts import value
 from tests.services import opened as services_in
 from tests.stored_secrets import sow, traces
-from tests.support import NOON
 
 ONE = "ghap_20260101_000003_abcdef"
 
@@ -180,13 +179,17 @@ def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) ->
 
 
 @pytest.mark.usefixtures("filled")
-def test_trials_are_forgotten_with_their_project_and_are_in_no_archive(run: Any, storage: Path, tmp_path: Path) -> None:
-    trials = Trials(Journal(storage / "journal").trials, lambda: NOON, 0.5)
-    for project in ("garden", "kitchen"):
-        trials.may_tell(Caller(project, f"session in {project}"))
+def test_a_log_that_is_no_longer_read_is_named_left_out_of_archives_and_removed_by_a_purge(
+    run: Any, storage: Path, tmp_path: Path
+) -> None:
+    old = storage / "journal" / "trials.jsonl"
+    old.write_bytes((SAMPLES / "journal-4" / "trials.jsonl").read_bytes())
+    said = "An earlier version wrote trials.jsonl (1 line), which is no longer read"
+    assert in_line(run("doctor").stdout).count(said) == 1
     assert run("backup", str(tmp_path / "all.tar.gz")).exit_code == 0
     with tarfile.open(tmp_path / "all.tar.gz") as archive:
         assert not [name for name in archive.getnames() if "trials" in name]
     run("forget", "--project", "garden", "--yes")
-    kept = Trials(Journal(storage / "journal").trials, lambda: NOON).all()
-    assert [each.project for each in kept] == ["kitchen"]
+    assert old.exists()
+    run("forget", "--purge", "--yes")
+    assert not old.exists()

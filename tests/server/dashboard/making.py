@@ -108,7 +108,7 @@ async def learn(services: Services, *entries: Ghap) -> None:
 
 
 async def fill(services: Services) -> None:
-    """Store thirty entries, two values, advice shown and withheld, two failures, memories, and an open entry."""
+    """Store thirty entries, two values, advice, two failures, memories, and an open entry."""
     entries = [entry(number) for number in range(30)]
     await learn(services, *entries)
     ids = tuple(each.id for each in entries)
@@ -123,18 +123,9 @@ async def fill(services: Services) -> None:
     )
     at = NOON + timedelta(days=20)
     services.advice_log.add(
-        Advice(ids[20], 1, Channel.START, shown, CALLER.project, at, probability=0.5),
-        # As an earlier version recorded it.
-        Advice(
-            ids[22],
-            1,
-            Channel.START,
-            (Item(ids[0], AdviceKind.EXPERIENCE),),
-            CALLER.project,
-            at,
-            withheld=True,
-            probability=0.5,
-        ),
+        Advice(ids[20], 1, Channel.START, shown, CALLER.project, at),
+        # As an earlier version recorded it: without a score.
+        Advice(ids[22], 1, Channel.START, (Item(ids[0], AdviceKind.EXPERIENCE),), CALLER.project, at),
     )
     mended: str | None = None
     for command, remedy in (("docker-compose build", "docker compose build"), ("docker-compose up", None)):

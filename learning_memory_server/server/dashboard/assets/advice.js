@@ -30,7 +30,7 @@ LM.adviceParts = (advice) => {
   const entry = LM.data.entries[LM.number.get(advice.entry)], open = LM.opened.get(advice.entry);
   const belief = (entry ?? open)?.hypothesis;
   return LM.exchange(
-    [LM.make("span", {}, LM.date(advice.at)), LM.make("span", {}, LM.channels[advice.channel] ?? advice.channel), advice.withheld ? [LM.badge("withheld", "withheld"), LM.make("span", {}, `at random, with a chance of ${LM.percent(advice.probability)}`)] : null],
+    [LM.make("span", {}, LM.date(advice.at)), LM.make("span", {}, LM.channels[advice.channel] ?? advice.channel)],
     [LM.entryLink(advice.entry), belief ? LM.make("div", {class: "soft small"}, "Believed: ", LM.line(belief, 200)) : null],
     LM.make("ul", {}, advice.items.map((item) => LM.make("li", {}, LM.adviceText(item), LM.make("div", {class: "soft small labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {}, LM.matched(item)))))),
     entry ? [LM.outcome(entry.outcome_status), " ", LM.line(entry.outcome_result, 240)] : open ? "The entry is still open." : "The entry was forgotten.");

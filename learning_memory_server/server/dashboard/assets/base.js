@@ -18,10 +18,10 @@ LM.read = (text) => {
   LM.projects = [...new Set(named)].sort();
   // How often each thing was shown, and how often it helped and misled.
   LM.effects = d3.rollup(
-    data.advice.flatMap((advice) => advice.items.map((item) => ({id: item.id, entry: advice.entry, effect: item.effect, shown: !advice.withheld}))),
+    data.advice.flatMap((advice) => advice.items.map((item) => ({id: item.id, entry: advice.entry, effect: item.effect}))),
     (items) => {
       const entries = (some) => new Set(some.map((item) => item.entry)).size;
-      return {shown: entries(items.filter((item) => item.shown)), helped: entries(items.filter((item) => item.effect === "helped")), misled: entries(items.filter((item) => item.effect === "misled"))};
+      return {shown: entries(items), helped: entries(items.filter((item) => item.effect === "helped")), misled: entries(items.filter((item) => item.effect === "misled"))};
     },
     (item) => item.id,
   );

@@ -38,15 +38,12 @@ LM.views.push({
     if (!judged.length) return view.append(LM.nothingFound());
     const forecasts = LM.forecasts(entries);
     view.append(LM.make("p", {class: "sentence"}, forecasts.length ? LM.sureness(forecasts) : "No entry states how sure its agent was, so nothing can be said of that."));
-    const saving = LM.told().saving ?? {interval: null, shown: {sessions: 0}, withheld: {sessions: 0}};
-    const calls = (number) => `${number >= 0 ? "" : "−"}${Math.abs(number).toFixed(1)}`;
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
     view.append(
       LM.make("dl", {class: "figures"},
         fact("Hypotheses that held", LM.share(LM.heldOf(judged), judged.length), judged.length < LM.few ? "too few to rely on" : `${LM.heldOf(judged).toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")}`),
         forecasts.length ? fact("Stated confidence", LM.percent(d3.mean(forecasts, (one) => one.confidence)), forecasts.length < LM.few ? `from ${LM.count(forecasts.length, "entry", "entries")}, too few to rely on` : `${LM.percent(d3.mean(forecasts, (one) => one.held))} held`) : fact("Stated confidence", "none", "no agent has stated one"),
         forecasts.length ? fact("Brier score", LM.brier(forecasts).toFixed(3), forecasts.length < LM.few ? "too few to rely on" : "0 is perfect, 0.25 is guessing") : fact("Brier score", "none", "needs stated confidence"),
-        saving.interval === null ? fact("What advice saves", "unknown", saving.shown.sessions || saving.withheld.sessions ? "too few sessions" : "nothing has been withheld at random") : fact("What advice saves", `${calls(saving.saved)} failing calls a session`, `95 % interval ${saving.interval.map(calls).join(" to ")}; ${saving.shown.sessions} sessions with it, ${saving.withheld.sessions} without`),
       ),
     );
     if (forecasts.length) {

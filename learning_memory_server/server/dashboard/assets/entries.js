@@ -46,7 +46,7 @@ LM.facetTools = () => {
 LM.columns = {
   believed: {title: "Believed", cell: (entry) => [LM.thing(entry.id, LM.hit(entry.hypothesis, 200)), LM.make("div", {class: "soft small"}, LM.line(entry.goal, 110))]},
   happened: {title: "Happened", cell: (entry) => LM.hit(entry.outcome_result, 200)},
-  learned: {title: "Learned", cell: (entry) => [LM.hit(LM.takeaway(entry), 240), LM.isStale(entry) ? [" ", LM.badge("stale", "stale")] : null, entry.never ? [" ", LM.badge("withheld", "never told")] : null]},
+  learned: {title: "Learned", cell: (entry) => [LM.hit(LM.takeaway(entry), 240), LM.isStale(entry) ? [" ", LM.badge("stale", "stale")] : null, entry.never ? [" ", LM.badge("never", "never told")] : null]},
   outcome: {title: "Outcome", of: (entry) => entry.outcome_status, cell: (entry) => LM.outcome(entry.outcome_status)},
   resolved: {title: "Resolved", of: (entry) => -entry.at, cell: (entry) => LM.day(entry.at)},
   project: {title: "Project", of: (entry) => entry.project, cell: (entry) => LM.line(entry.project, 60)},

@@ -5,7 +5,7 @@ LM.standing = (value) => (value.superseded_by ? "superseded" : value.standing);
 // Where a value was shown, with the entry it was shown for.
 LM.shownFor = (value) =>
   LM.data.advice.flatMap((advice) =>
-    advice.withheld ? [] : advice.items.filter((item) => item.id === value.id).map((item) => ({advice, item, entry: LM.data.entries[LM.number.get(advice.entry)]})),
+    advice.items.filter((item) => item.id === value.id).map((item) => ({advice, item, entry: LM.data.entries[LM.number.get(advice.entry)]})),
   );
 LM.cameOf = (shown) => {
   const ended = shown.filter((one) => one.entry);

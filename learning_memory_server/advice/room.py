@@ -1,0 +1,93 @@
+"""What an agent would be shown: sources offer, filters drop, of one matter the newest stays, a budget limits.
+
+Nothing is recorded here, so everything that asks what an agent would see can ask this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.advice import text
+from learning_memory_server.advice.budget import BUDGETS
+from learning_memory_server.advice.candidates import Candidate, Observed
+from learning_memory_server.advice.filters import Situation, is_in_force, passes
+from learning_memory_server.advice.finder import NotReadyError
+from learning_memory_server.advice.matters import newest_of_each
+from learning_memory_server.advice.sources.open_entries import limited
+from learning_memory_server.errors import AWAY
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.trigger import Trigger
+
+if TYPE_CHECKING:
+    from learning_memory_server.advice.lessons import Lessons
+    from learning_memory_server.advice.sources.base import Source
+    from learning_memory_server.lessons.notes import EntryNotes
+    from learning_memory_server.model.entry import Ghap
+
+log = structlog.get_logger()
+
+
+@dataclass(eq=False)
+class Room:
+    """Chooses what is shown."""
+
+    sources: Sequence[Source]  # in the order in which their candidates come
+    lessons: Lessons
+    entry_notes: EntryNotes
+    has_deadline: bool = True  # whether what is late is not shown
+
+    async def offered(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
+        """Return the candidates of the sources that are ready in time.
+
+        Raises:
+            NotReadyError: If the model or the index is not ready, and this is a call whose reply should say so.
+        """
+        if not (caller.is_told or trigger.kind is TriggerKind.SESSION_START):
+            return []
+        budget, offered = BUDGETS[trigger.kind], list[Candidate]()
+        situation = Situation(trigger, caller, self.lessons)
+        try:
+            async with asyncio.timeout(budget.seconds + observed.patience if self.has_deadline else None):
+                for source in self.sources:
+                    # A lesson about the very error is all that an error needs, whether or not it is shown again.
+                    is_enough = budget.items == 1 and any(is_in_force(each, situation) for each in offered)
+                    if trigger.kind in source.kinds and not is_enough:
+                        offered += await source.candidates(trigger, observed, caller)
+        except NotReadyError as error:
+            log.info("advice.skipped", reason=type(error).__name__)
+            if trigger.is_of_entry:
+                raise
+        except (*AWAY, TimeoutError) as error:
+            log.info("advice.skipped", reason=type(error).__name__)
+        return offered
+
+    def passing(self, offered: Sequence[Candidate], situation: Situation) -> list[Candidate]:
+        """Return those of the candidates that are shown."""
+        matters = newest_of_each(each for each in offered if is_in_force(each, situation))
+        passing = [each for each in matters if passes(each, situation)]
+        if situation.trigger.kind is TriggerKind.SESSION_START:
+            passing = text.fitting(limited(passing), self.notes(situation.caller))
+        return passing[: BUDGETS[situation.trigger.kind].items]
+
+    async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
+        """Return what a new session of a caller would be shown at its start; see `Observed` for `place`."""
+        trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
+        offered = await self.offered(trigger, Observed(place=place), caller)
+        if not caller.is_told:
+            return text.UNCONFIRMED if offered else ""
+        candidates = self.passing(offered, Situation(trigger, caller, self.lessons))
+        return text.context(candidates, self.notes(caller), tool)
+
+    def notes(self, caller: Caller) -> text.Notes:
+        """Return what says of an entry what became of its files."""
+
+        def note(entry: Ghap) -> str:
+            return self.entry_notes.words(entry, caller.folder)
+
+        return note
