@@ -142,7 +142,8 @@ class Advisor:
         same = self.log.failures.of(failure.project, failure.signature)
         came_again = any(each.session == failure.session and each.advice for each in same)
         advice = candidates[0].item() if candidates else None
-        return replace(failure, advice=advice, again=came_again, context=trigger.context)
+        context = "" if trigger.context == failure.session else trigger.context
+        return replace(failure, advice=advice, again=came_again, context=context)
 
     def _candidates_of(self, advice: Advice) -> list[Candidate]:
         """Return what a line of the log says was shown, as far as it still exists."""

@@ -119,7 +119,7 @@ class Observer:
         is_known = bool(trigger.error) or not trigger.is_unknown
         ran = Ran(
             project=caller.project,
-            session=trigger.context or caller.session,
+            session=caller.session,
             command=trigger.command,
             output=trigger.error or trigger.output,
             has_failed=bool(trigger.error) if is_known else None,

@@ -258,6 +258,8 @@ class FailureLog(Records[Failure]):
         if before and not before.imported:
             changed = replace(
                 before,
+                # With what is shown, the time counts: it says whether the agent still has it in its context.
+                created_at=failure.created_at if failure.advice or failure.again else before.created_at,
                 line=failure.line or before.line,
                 during=failure.during or before.during,
                 advice=failure.advice or before.advice,
