@@ -19,7 +19,7 @@ from learning_memory_server.model.failure import During, Failure, failure_id
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.recent import Recent
 
-WITHIN: Final = 10  # How many commands after one that failed are looked at for the next one that works
+WITHIN: Final = 5  # How many commands after one that failed are looked at for the next one that works
 _OPEN_MAX: Final = 20  # Failures of an agent that wait for a command that works: the last ones
 _CALLS_MAX: Final = 200  # Characters of what a command calls by which lessons are looked for
 _SESSION: Final = re.compile(r"[0-9a-f]{16}")  # What the hash of a session looks like
