@@ -172,7 +172,7 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
                 if owners.has_strayed(ran.folder, began):
                     lesson.strayed += 1
                     continue
-                await learner.saw(ran := replace(ran, project=project).with_known_end())
+                await learner.saw(ran := replace(ran, project=project, top=began.folder).with_known_end())
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
