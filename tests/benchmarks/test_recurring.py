@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recurring import EACH, Row, Session, failures, figures, is_right, last_success, sessions_in, tell
-from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.server.settings import Settings
 from tests.lessons.errors.written import failed, ran, write_transcript
 from tests.support import NOON

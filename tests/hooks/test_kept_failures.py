@@ -3,8 +3,6 @@
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from learning_memory_server.journal.archive.contents import checked_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.journal.journal import Journal
@@ -45,9 +43,20 @@ async def test_a_failing_command_is_one_append(tmp_path: Path) -> None:
 async def test_a_journal_of_an_earlier_version_is_read_and_its_fields_stay(tmp_path: Path) -> None:
     name = failure_id("shop", "KeyError: <name>", "s", "python a.py")
     today = {
-        **{"id": name, "project": "shop", "session": "s", "signature": "KeyError: <name>", "command": "python a.py"},
-        **{"created_at": NOW.isoformat(), "remedy": "python3 a.py", "times": 3, "line": "0123456789abcdef"},
-        **{"shown": name, "support": 0.85, "named": ["--x"], "lesson": "ghap_20260301_120000_ffffff", "again": True},
+        "id": name,
+        "project": "shop",
+        "session": "s",
+        "signature": "KeyError: <name>",
+        "command": "python a.py",
+        "created_at": NOW.isoformat(),
+        "remedy": "python3 a.py",
+        "times": 3,
+        "line": "0123456789abcdef",
+        "shown": name,
+        "support": 0.85,
+        "named": ["--x"],
+        "lesson": "ghap_20260301_120000_ffffff",
+        "again": True,
     }
     Journal(tmp_path).failures.append([JournalRecord(FAILURE.kind, name, NOW, today)])
     log = FailureLog(Journal(tmp_path).failures)

@@ -52,10 +52,10 @@ FAILURES = st.builds(
     signature=ANY,
     command=ANY,
     created_at=MOMENTS,
-    remedy=st.none() | ANY,
-    shown=st.none() | ANY,
+    worked=st.none() | ANY,
     times=st.integers(1, 10**6),
-    support=st.none() | st.sampled_from([0.0, 0.75, 1.0]),
+    advice=st.none() | st.builds(Item, ANY, st.sampled_from(AdviceKind)),
+    returned=st.booleans(),
 )
 ADVICES = st.builds(
     Advice,

@@ -252,21 +252,18 @@ async def test_a_prompt_is_answered_with_one_lesson_bearing_on_it_once_a_session
     assert await advised.fire("UserPromptSubmit", prompt="draw the owl in the meadow") == ""
 
 
-async def test_a_failing_command_is_answered_with_what_mended_it_in_another_session(hooked: Hooked) -> None:
+async def test_what_worked_after_a_failing_command_is_told_to_no_agent(hooked: Hooked) -> None:
     failing = {
         "folder": "/work/shop",
         "command": "npm run build",
         "error": "Exit code 1\nerror: the output is lost, use --verbose",
     }
-    assert await hooked.fire("PostToolUseFailure", **failing) == ""
-    await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose")
-
-    told = await hooked.fire("PostToolUseFailure", **failing, session="s2")
-
-    assert "came once before" in told
-    assert "This worked: npm run build --verbose" in told
-    # What a user did not permit says nothing of the command.
-    assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
+    for session in ("s1", "s2", "s3"):
+        assert await hooked.fire("PostToolUseFailure", **failing, session=session) == ""
+        assert (
+            await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose", session=session)
+            == ""
+        )
 
 
 async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(

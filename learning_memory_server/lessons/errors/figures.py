@@ -70,7 +70,7 @@ class Figures:
     @property
     def is_about_the_place(self) -> bool:
         """Whether the error is of a tool or of the machine, not of the code that is written."""
-        is_own = any(map(_is_own, _programs(self.command))) and not _OF_SHELL.match(self.line)
+        is_own = any(_is_own(step.call) for step in parse(self.command).steps) and not _OF_SHELL.match(self.line)
         if is_own or _NO_FILE.match(self.line) or _OF_TESTS.search(self.line) or self.line.endswith(":"):
             return False
         return self.is_of_call or not (self.is_of_check or is_exception(self.line))
@@ -162,9 +162,9 @@ def _programs(command: str) -> frozenset[str]:
     return parse(command).programs - {"cd"}
 
 
-def _is_own(program: str) -> bool:
-    """Return whether a program is called by a path, as what is being written is; tools are in folders named `bin`."""
-    return "/" in program and "bin" not in re.split(r"[/.]", program)
+def _is_own(call: Sequence[str]) -> bool:
+    """Return whether a program is called by a path, as one that is being written is; tools are in folders named `bin`."""
+    return bool(call) and "/" in call[0] and "bin" not in re.split(r"[/.]", call[0])
 
 
 def _most_usual(commands: Iterable[Iterable[str]]) -> str:

@@ -87,7 +87,7 @@ async def test_what_usually_worked_next_makes_an_error_of_the_code_one_to_act_on
     ("command", "line"),
     [
         ("cat a.txt", "cat: a.txt: No such file or directory"),
-        ("/tmp/mine enabl", "error: unknown command 'enabl'"),
+        ("./mine enabl", "error: unknown command 'enabl'"),
         ("gh pr checks", "End to end tests fail 2m"),
         ("python3 fetch.py", "KeyError: 'total'"),
     ],
