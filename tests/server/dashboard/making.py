@@ -122,11 +122,7 @@ async def fill(services: Services) -> None:
         Item(better.id, AdviceKind.VALUE, Effect.MISLED, 0.5, Reason.SIMILAR),
     )
     at = NOON + timedelta(days=20)
-    services.advice_log.add(
-        Advice(ids[20], 1, Channel.START, shown, CALLER.project, at),
-        # As an earlier version recorded it: without a score.
-        Advice(ids[22], 1, Channel.START, (Item(ids[0], AdviceKind.EXPERIENCE),), CALLER.project, at),
-    )
+    services.advice_log.add(Advice(ids[20], 1, Channel.START, shown, CALLER.project, at))
     mended: str | None = None
     for command, remedy in (("docker-compose build", "docker compose build"), ("docker-compose up", None)):
         name = failure_id(CALLER.project, "Missing script", CALLER.session, command)
