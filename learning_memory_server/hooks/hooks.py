@@ -225,7 +225,7 @@ class Hooks:
         name = root and name_in(root, str(Path(event.folder, event.file)))
         if not name:
             return ""
-        self.anchoring.touch(caller, name, event.new if event.is_edit else None)
+        self.anchoring.touch(caller, name, is_read=not event.is_edit)
         is_main = caller.agent in {None, MAIN_AGENT}
         memory = self.session(event.session if is_main else f"{event.session} {caller.agent}")
         if event.is_edit or not caller.is_told or memory.wrong == limits.ADVICE_SHOWN:

@@ -1,4 +1,4 @@
-"""Whether experiences still hold: what became of the files that they are about, and which later one gave the lie."""
+"""Whether experiences still hold: what became of their files, and which later one contradicted them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,6 @@ from learning_memory_server.model.entry import Ghap
 
 _NEAR: Final = 0.05  # How far below the threshold an experience is judged: what is shown may be a little below it
 _JUDGED: Final = 5  # The best candidates to judge, two of which are shown. With 20 files each, it takes 2 ms.
-_CHANGED: Final = 0.2  # The loss of score if all lines of an experience have changed; see `benchmarks.freshness`
 
 
 @dataclass(eq=False)
@@ -58,25 +57,22 @@ class Validity:
         return bool(entry and before and may_tell(entry) and entry.project == before.project)
 
     async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:
-        """Return candidates without those that have a successor; lost lines cost rank."""
+        """Return candidates without those that have a successor; the files of the best are judged.
+
+        Changed files cost no rank: in `benchmarks.freshness`, more than half of the lessons about them are still true,
+        and a loss puts an outdated lesson first more often than a true one.
+        """
         successors = self.successors()
         experiences = [each for each in ranked.experiences if each.entry.id not in successors]
         best = sorted(experiences, key=lambda each: -each.score)[:_JUDGED]
         near = [each.entry for each in best if each.score >= ranked.least - _NEAR]
         await self.freshness.judge(near, project, folder)
-        fates = [(each, self.freshness.find(each.entry, folder)) for each in experiences]
-        experiences = [
-            replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2)
-            if fate and fate.changed and fate.by_lines
-            else each
-            for each, fate in fates
-        ]
         return replace(ranked, experiences=experiences)
 
     def words(self, entry: Ghap, folder: str) -> str:
         """Return what was judged last of an experience in about five words, if there is something to say."""
-        fate = self.freshness.find(entry, folder)
-        return fate.words if fate else ""
+        judged = self.freshness.find(entry, folder)
+        return judged.words if judged else ""
 
     def notes(self, entries: Iterable[Ghap], folder: str) -> dict[str, dict[str, str]]:
         """Return the notes of replies on experiences, by id, as far as these were judged."""
