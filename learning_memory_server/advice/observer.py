@@ -81,7 +81,7 @@ class Observer:
         name = root and name_in(root, str(Path(trigger.folder, trigger.file)))
         if not name:
             return Observed()
-        self.anchoring.touch(caller, name, trigger.new if trigger.is_edit else None)
+        self.anchoring.touch(caller, name, is_read=not trigger.is_edit)
         return Observed(file=name)
 
     async def _command(self, trigger: Trigger, caller: Caller) -> tuple[Trigger, Observed]:

@@ -27,7 +27,7 @@ memories        searching                List memories, the texts that agents ke
 values          listing                  List values, the principles learned from clusters, and the verdicts on each.
 clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
 failures        listing                  List errors of commands, the last seen first, and what fixed them.
-calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
+calibration     calibration              Say whether agents are as sure as they may be, and how many hypotheses held.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 why             context                  Show the advice that hooks gave the last session of this project, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.advice.advisor import Advisor, Related
-from learning_memory_server.lessons.files.freshness import blob_ids, digests
+from learning_memory_server.lessons.files.freshness import blob_ids
 from learning_memory_server.lessons.shown import AdviceLog
 from learning_memory_server.model.advice import AdviceKind, Channel, Citation, Effect
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson
@@ -16,9 +16,8 @@ from tests.advice.parts import advisor
 from tests.advice.test_advisor import mark, started
 from tests.support import ALICE, NOON, Parts, about, ids
 
-LINES = [f"line_{number} = {number}".encode() for number in range(4)]
-CONTENT = b"\n".join(LINES)
-OLD = replace(about("pool", 1), anchors=(Anchor("a.py", blob_ids(CONTENT)[0], "".join(digests(LINES))),))
+CONTENT = b"line = 1\n"
+OLD = replace(about("pool", 1), anchors=(Anchor("a.py", blob_ids(CONTENT)[0]),))
 
 
 @pytest.fixture
@@ -38,52 +37,26 @@ async def advised(by: Advisor, entry: Ghap, folder: Path) -> Related:
     return related
 
 
-async def test_what_has_changed_is_said_with_what_is_shown(parts: Parts, tmp_path: Path) -> None:
-    by, shop = advisor(parts), tmp_path / "shop"
-    assert await advised(by, started(parts), shop) == Related((OLD,))
-
-    (shop / "a.py").write_bytes(b"\n".join([b"another_line = 1", *LINES[1:]]))
-    by.validity.freshness.look([OLD], OLD.project, str(shop))
-    shown = await advised(by, started(parts), shop)
-
-    assert shown.freshness == {OLD.id: "1 of 4 lines changed since 2026-03-01"}
-    assert ids(list(shown.experiences)) == [OLD.id]
-
-
-async def test_what_is_about_a_file_that_is_gone_says_so(parts: Parts, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"another = 1", "its file changed since 2026-03-01"), (None, "its file is gone")]
+)
+async def test_what_became_of_its_file_is_said_with_a_lesson_and_costs_no_rank(
+    parts: Parts, tmp_path: Path, content: bytes | None, words: str
+) -> None:
     by, shop = advisor(parts), tmp_path / "shop"
     before = await advised(by, started(parts), shop)
-    (shop / "a.py").unlink()
+    assert before == Related((OLD,))
+    if content is None:
+        (shop / "a.py").unlink()
+    else:
+        (shop / "a.py").write_bytes(content)
     by.validity.freshness.look([OLD], OLD.project, str(shop))
 
-    gone = await advised(by, started(parts), shop)
-    assert gone == replace(before, freshness={OLD.id: "its file is gone"})
-    # It ranks as before: the lines may be elsewhere.
+    assert await advised(by, started(parts), shop) == replace(before, freshness={OLD.id: words})
     earlier, later = (each.items[0].score for each in AdviceLog(parts.journal.advice).all())
     assert earlier == pytest.approx(later)
     # Somewhere else nothing is known of it.
     assert await advised(by, started(parts), Path()) == before
-
-
-@pytest.mark.parametrize(("has_lines", "loss"), [(True, 0.2), (False, 0.0)])
-async def test_what_changed_ranks_lower_where_its_lines_are_known(
-    parts: Parts, tmp_path: Path, has_lines: bool, loss: float
-) -> None:
-    anchors = OLD.anchors if has_lines else tuple(each._replace(lines="") for each in OLD.anchors)
-    entry = replace(OLD, anchors=anchors)
-    parts.collector.replace_loaded(entry)
-    by, shop = advisor(parts), tmp_path / "shop"
-    before = await advised(by, started(parts), shop)
-    (shop / "a.py").write_bytes(b"all_of_it = 1")
-    by.validity.freshness.look([entry], OLD.project, str(shop))
-    after = await advised(by, started(parts), shop)
-
-    assert before.experiences
-    assert after.experiences
-    earlier, later = (each.items[0].score for each in AdviceLog(parts.journal.advice).all())
-    assert earlier is not None
-    assert later is not None
-    assert earlier - later == pytest.approx(loss, abs=0.01)
 
 
 async def test_what_misled_gives_way_to_the_later_one(parts: Parts, tmp_path: Path) -> None:
