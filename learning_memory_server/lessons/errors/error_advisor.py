@@ -1,10 +1,8 @@
 """Records the errors of commands as a client's hooks show them, and returns what lessons are looked for by."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -12,19 +10,33 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.lessons.errors.watch import CommandWatch, Ran
 from learning_memory_server.model.advice import AdviceKind, Item, Reason
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.redaction.gate import RedactionGate
 
-if TYPE_CHECKING:
-    from learning_memory_server.advice.ties import Tied
-
 log = structlog.get_logger()
+
+
+class TiedLesson(Protocol):
+    """The lesson about an error; see `advice.ties.Tied`."""
+
+    @property
+    def entry(self) -> Ghap: ...  # noqa: D102
+
+    @property
+    def others(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def is_known(self) -> bool: ...  # noqa: D102
+
+    @property
+    def is_again(self) -> bool: ...  # noqa: D102
 
 
 class Known(NamedTuple):
     """The findings at the end of a command."""
 
     question: str = ""  # what lessons are looked for by, which may hold secrets
-    tied: Tied | None = None  # the lesson about the very error, if the agent may be shown it
+    tied: TiedLesson | None = None  # the lesson about the very error, if the agent may be shown it
     tools: frozenset[str] = frozenset()  # the terms of which a lesson must have one, if it is in doubt that it failed
 
 
@@ -38,7 +50,7 @@ class ErrorAdvisor:
     def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
         self._failures, self._watch = failures, CommandWatch(redaction)
 
-    async def saw(self, ran: Ran, find_tied: Callable[[str, str], Tied | None] = lambda _line, _command: None) -> Known:
+    async def saw(self, ran: Ran, find_tied: Callable[[str, str], TiedLesson | None] = lambda _line, _command: None) -> Known:
         """Record a command that failed, or that worked after the last failures of its agent.
 
         `find_tied` returns the lesson to show about a line.

@@ -91,7 +91,6 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
         "misled",
         "no reason was recorded",
         "at random, with a chance of 50 %",
-        "Asked\nMissing script\ndocker-compose up\nSaid\nThis fixed it before: docker compose build\nThen\nNothing fixed it this time.",
         f"Asked\n{THEMES[2]}, case 20\nBelieved: {THEMES[2]}\nSaid\nWatch for this: {THEMES[0]}",
         f"Then\nconfirmed {THEMES[2]}: it stopped",
     ):
