@@ -50,7 +50,9 @@ class ErrorAdvisor:
     def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
         self._failures, self._watch = failures, CommandWatch(redaction)
 
-    async def saw(self, ran: Ran, find_tied: Callable[[str, str], TiedLesson | None] = lambda _line, _command: None) -> Known:
+    async def saw(
+        self, ran: Ran, find_tied: Callable[[str, str], TiedLesson | None] = lambda _line, _command: None
+    ) -> Known:
         """Record a command that failed, or that worked after the last failures of its agent.
 
         `find_tied` returns the lesson to show about a line.
