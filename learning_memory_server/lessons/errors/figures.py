@@ -163,7 +163,7 @@ def _programs(command: str) -> frozenset[str]:
 
 
 def _is_own(call: Sequence[str]) -> bool:
-    """Return whether a program is called by a path, as one that is being written is; tools stand in `bin`."""
+    """Return whether a call runs a program by its path, as one under work; tools are in folders named `bin`."""
     return bool(call) and "/" in call[0] and "bin" not in re.split(r"[/.]", call[0])
 
 

@@ -45,6 +45,14 @@ async def lines(*sessions: Session) -> list[tuple[int, str]]:
             [[(RTK, WRONG), ('git commit -m "a b"', "")], [(RTK, WRONG), ("git commit -m c", "")]],
             (2, "git commit -m c", 2, 2),
         ),
+        (
+            [
+                [(RTK, WRONG), (f"{BUN} | tail", "")],
+                [(RTK, WRONG), (f"{BUN} | head", "")],
+                [(RTK, WRONG), ("make", "")],
+            ],
+            (3, f"{BUN} | head", 2, 2),
+        ),
         # It came again after what worked: with the same command, or with another one.
         ([[(RTK, WRONG), (BUN, ""), (RTK, WRONG)]], (1, BUN, 1, 0)),
         ([[(RTK, WRONG), (BUN, ""), (f"{RTK} a.ts", WRONG)]], (1, BUN, 1, 0)),

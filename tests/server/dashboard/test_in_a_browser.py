@@ -87,7 +87,7 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
         "helped",
         "score 0.61: it says something similar, with some of the same rare terms",
         "misled",
-        "Asked\nMissing script\ndocker-compose up\nSaid\nThis fixed it before: docker compose build\nThen\nNothing fixed it this time.",
+        "no reason was recorded",
         f"Asked\n{THEMES[2]}, case 20\nBelieved: {THEMES[2]}\nSaid\nWatch for this: {THEMES[0]}",
         f"Then\nconfirmed {THEMES[2]}: it stopped",
     ):
