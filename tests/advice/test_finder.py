@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learning_memory_server.lessons.finder import Background, Ranked, Scored, best, sunk
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.ranking.threshold import ADVICE, ERROR, least_at_error, least_of_advice
-from learning_memory_server.lessons.finder import Background, Ranked, Scored, best, sunk
 from learning_memory_server.lessons.values.log import Likeness, document_of
 from learning_memory_server.model.advice import AdviceKind, Reason
 from learning_memory_server.model.entry import Ghap, Lesson

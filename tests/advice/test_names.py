@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from learning_memory_server.lessons.names import Names, names_in
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.lessons.names import Names, names_in
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson
 from tests.support import CONFIRMED, TickingClock, numbered
