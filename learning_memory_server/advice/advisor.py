@@ -54,13 +54,18 @@ class Advisor:
     clock: Clock
 
     async def at(self, trigger: Trigger, caller: Caller) -> Shown:
-        """Return what an agent is shown at a trigger, once that is in the log. No problem with the store is raised."""
+        """Return what an agent is shown at a trigger, once that is in the log. Nothing is raised.
+
+        It runs next to an agent's work, and after calls that have saved something, which must not fail for it. What
+        could not be recorded is not shown.
+        """
         try:
             return await self._at(trigger, caller)
         except LearningMemoryError as problem:
-            # It runs next to an agent's work, which can repair nothing. What could not be recorded is not shown.
             log.warning("advice.failed", reason=type(problem).__name__)
-            return Shown()
+        except Exception:
+            log.exception("advice.failed")
+        return Shown()
 
     async def _at(self, trigger: Trigger, caller: Caller) -> Shown:
         now = self.clock()

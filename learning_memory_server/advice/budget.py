@@ -11,19 +11,21 @@ from learning_memory_server.system import timeouts
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that is shown at a trigger: `items`, `characters` of a lesson, and `seconds` until it is too late."""
+    """The most that is shown at a trigger, and the `seconds` until it is too late.
+
+    How long each item may be is a matter of `text`; a session's start has `limits.CONTEXT_MAX` bytes in all.
+    """
 
     items: int = 1
-    characters: int = limits.LESSON_ALONE_MAX
     seconds: float = timeouts.ADVICE + timeouts.HOOK_LESSON
 
 
 BUDGETS: Final[Mapping[TriggerKind, Budget]] = {
-    TriggerKind.SESSION_START: Budget(limits.CONTEXT_LINES, limits.LESSON_MAX),  # and `limits.CONTEXT_MAX` bytes
+    TriggerKind.SESSION_START: Budget(limits.CONTEXT_LINES),
     TriggerKind.SUBAGENT_START: Budget(),
     TriggerKind.PROMPT: Budget(),
-    TriggerKind.ENTRY_START: Budget(limits.ADVICE_SHOWN, limits.LESSON_MAX, timeouts.ADVICE),
-    TriggerKind.ENTRY_UPDATE: Budget(limits.ADVICE_SHOWN, limits.LESSON_MAX, timeouts.ADVICE),
+    TriggerKind.ENTRY_START: Budget(limits.ADVICE_SHOWN, timeouts.ADVICE),
+    TriggerKind.ENTRY_UPDATE: Budget(limits.ADVICE_SHOWN, timeouts.ADVICE),
     TriggerKind.ERROR: Budget(),
     TriggerKind.FILE: Budget(),
     TriggerKind.STOP: Budget(),

@@ -23,7 +23,8 @@ def _terms_in(text: str) -> frozenset[str]:
 def are_alike(one: str, other: str) -> bool:
     """Return whether two texts have so many terms in common that they say nearly the same."""
     mine, others = _terms_in(one), _terms_in(other)
-    return len(mine & others) >= constants.ALIKE * len(mine | others)
+    shared = len(mine & others)
+    return shared > 0 and shared >= constants.ALIKE * len(mine | others)
 
 
 def are_one(one: Ghap, other: Ghap) -> bool:

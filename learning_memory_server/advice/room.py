@@ -18,7 +18,8 @@ from learning_memory_server.advice.candidates import Candidate, Observed
 from learning_memory_server.advice.filters import Situation, is_in_force, passes
 from learning_memory_server.advice.finder import NotReadyError
 from learning_memory_server.advice.matters import newest_of_each
-from learning_memory_server.advice.sources.open_entries import limited
+from learning_memory_server.advice.sources.open_entries import OpenEntriesSource, limited
+from learning_memory_server.advice.sources.place import PlaceSource
 from learning_memory_server.errors import AWAY
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
@@ -26,6 +27,7 @@ from learning_memory_server.model.trigger import Trigger
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.lessons import Lessons
+    from learning_memory_server.advice.names import Names
     from learning_memory_server.advice.sources.base import Source
     from learning_memory_server.lessons.notes import EntryNotes
     from learning_memory_server.model.entry import Ghap
@@ -91,3 +93,8 @@ class Room:
             return self.entry_notes.words(entry, caller.folder)
 
         return note
+
+
+def room_of_starts(lessons: Lessons, names: Names, entry_notes: EntryNotes) -> Room:
+    """Return a room that chooses only what a session's start shows, for which it needs no model and no index."""
+    return Room((OpenEntriesSource(lessons.collector), PlaceSource(lessons, names)), lessons, entry_notes)

@@ -144,7 +144,7 @@ def context(candidates: Sequence[Candidate], notes: Notes, tool: str = TOOL) -> 
 def fitting(candidates: Sequence[Candidate], notes: Notes) -> list[Candidate]:
     """Return the candidates of a session's start whose lines fit."""
     text = context(candidates, notes)
-    return [each for each in candidates if _line_of(each, notes) in text]
+    return [each for each in candidates if f"- {_line_of(each, notes)}\n" in text]
 
 
 def _line_of(candidate: Candidate, notes: Notes) -> str:

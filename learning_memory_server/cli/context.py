@@ -6,9 +6,7 @@ from typing import Any, Final
 from learning_memory_server.advice.lessons import Lessons
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.observer import place_of
-from learning_memory_server.advice.room import Room
-from learning_memory_server.advice.sources.open_entries import OpenEntriesSource
-from learning_memory_server.advice.sources.place import PlaceSource
+from learning_memory_server.advice.room import room_of_starts
 from learning_memory_server.advice.text import lesson_of
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.listing import next_step
@@ -88,10 +86,9 @@ async def context() -> command.Result:
     stored = command.Offline(settings)
     lessons = Lessons(stored.collector, stored.effects, stored.freshness, answers=stored.answers, shared=stored.shared)
     names = Names(lessons)
-    # No session of a client runs this, so all open entries are of others.
-    sources = OpenEntriesSource(stored.collector), PlaceSource(lessons, names)
     place = place_of(names, str(folder_of(os.environ)), caller.folder)
-    text = await Room(sources, lessons, stored.entry_notes).context(caller, place, tool="")
+    # No session of a client runs this, so all open entries are of others.
+    text = await room_of_starts(lessons, names, stored.entry_notes).context(caller, place, tool="")
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

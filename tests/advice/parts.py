@@ -1,13 +1,23 @@
-"""Shared parts of the advice tests."""
+"""What the tests of advice share: a model whose scale is known, and short forms of triggers."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Final
 
-from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.candidates import Observed, Shown
+from learning_memory_server.advice.filters import Situation
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.lessons.finder import BACKGROUND, AdviceFinder
-from learning_memory_server.lessons.shown import AdviceLog
-from tests.support import Parts
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.server.composition.services import Services
+from tests.support import ALICE, TOPICS, about, start
+
+POOL: Final = about("pool", 1)
+"""A lesson about the topic `pool`."""
+PROMPT: Final = Trigger(TriggerKind.PROMPT, text=f"please look into this: {TOPICS['pool']}")
+"""A prompt that the lesson bears on."""
+NOTHING: Final = Observed()
 
 
 class MeasuredModel(HashingEmbedder):
@@ -18,14 +28,37 @@ class MeasuredModel(HashingEmbedder):
         self.identity = replace(self.identity, model="sentence-transformers/all-MiniLM-L6-v2")
 
 
-def finder_over(parts: Parts, *, is_everywhere: bool = False, background: int = BACKGROUND) -> AdviceFinder:
-    """A finder over these parts, wired as in the composition root."""
-    return AdviceFinder(
-        parts.collector, parts.index, parts.values, parts.verdicts, is_everywhere=is_everywhere, background=background
-    )
+async def learn(services: Services, *entries: Ghap) -> None:
+    """Keep resolved entries, and index them."""
+    for entry in services.collector.add_resolved(entries):
+        assert await services.persister.persist(entry)
 
 
-def advisor(parts: Parts, **options: Any) -> Advisor:
-    """An advisor that may take its time: the machine may be busy."""
-    given = {"within": None, **options}
-    return Advisor(finder_over(parts), AdviceLog(parts.journal.advice), parts.clock, **given)
+def started(services: Services, topic: str = "pool", caller: Caller = ALICE, again: str = "again") -> Ghap:
+    """Start an entry on a topic."""
+    words = TOPICS[topic]
+    return start(services.collector, caller, goal=f"{words} {again}", hypothesis=f"{words} because")
+
+
+async def at_start(services: Services, entry: Ghap, caller: Caller = ALICE) -> Shown:
+    """Return what the reply to the call shows that started an entry."""
+    return await services.advisor.at(Trigger(TriggerKind.ENTRY_START, entry=entry), caller)
+
+
+def fails(command: str, line: str, **given: str) -> Trigger:
+    """A command that failed with a line."""
+    return Trigger(TriggerKind.COMMAND, command=command, error=f"Exit code 4\n{line}", **given)
+
+
+def ids_of(shown: Shown) -> list[str]:
+    return [each.id for each in shown.candidates]
+
+
+def situation(services: Services, trigger: Trigger = PROMPT, caller: Caller = ALICE) -> Situation:
+    """What filters judge by where nothing was shown yet."""
+    return Situation(trigger, caller, services.room.lessons)
+
+
+def journal_of(services: Services) -> dict[str, bytes]:
+    """Return the files of the journal."""
+    return {str(path): path.read_bytes() for path in services.journal.path.rglob("*") if path.is_file()}

@@ -10,7 +10,7 @@ from tests.server.conftest import indexed, services, settings  # noqa: F401 - fi
 NOWHERE = "value_20260101_000000_000000"
 
 
-async def test_whatever_exists_counts_and_only_what_was_shown_says_whether_advice_helps(
+async def test_whatever_exists_counts_and_stands_in_the_entry_that_is_resolved(
     indexed: Services,  # noqa: F811
 ) -> None:
     async with agent_of(indexed) as agent:
@@ -34,7 +34,7 @@ async def test_whatever_exists_counts_and_only_what_was_shown_says_whether_advic
         Citation(memory.id, AdviceKind.MEMORY, Effect.MISLED),
     )
     assert whole["cited"] == [{"id": found, "effect": "helped"}, {"id": memory.id, "effect": "misled"}]
-    assert indexed.advice_log.effects() == {}
+    assert indexed.effects.counts() == {found: (0, 1), memory.id: (1, 0)}
 
 
 async def test_an_outcome_is_kept_whatever_its_list_of_ids_looks_like(indexed: Services) -> None:  # noqa: F811

@@ -61,7 +61,7 @@ async def learn_about(hooked: Hooked, services: Services, file: Path, status: st
 
 def look(services: Services, shop: Path) -> None:
     """Judge all entries now: a busy machine may be late."""
-    services.validity.freshness.look(services.collector.list_resolved(), CALLER.project, str(shop))
+    services.freshness.look(services.collector.list_resolved(), CALLER.project, str(shop))
 
 
 async def test_the_name_of_a_file_says_nothing_to_who_reads_it(services: Services, shop: Path) -> None:

@@ -11,10 +11,8 @@ import pytest
 from mcp import Client
 from structlog.testing import capture_logs
 
-from learning_memory_server.advice.text import session_text
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.hooks.event import Event
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
@@ -22,7 +20,6 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, at_work, connected, only_text
-from tests.server.test_advice import patient
 from tests.support import in_one_task
 from tests.tool_names import NAMES
 
@@ -39,7 +36,7 @@ class Hooked:
 
     async def fire(self, event: str, **given: str) -> str:
         """Return what an event puts into the context; nothing if it is answered with silence."""
-        result = await self.client.call_tool("hook", {"event": event, "session": "s1", **given})
+        result = await self.client.call_tool("hook", {"event": {"event": event, "session": "s1", **given}})
         assert not result.is_error
         assert result.structured_content is None
         text = only_text(result)
@@ -73,7 +70,7 @@ async def hooked(services: Services) -> AsyncIterator[Hooked]:
 async def advising(settings: Settings) -> AsyncIterator[Services]:
     """Services that find advice, and have all the time for it that a busy machine needs."""
     async with at_work(settings, load=MeasuredModel) as services:
-        services.hooks.advisor = patient(services)
+        services.room.has_deadline = False
         yield services
 
 
@@ -98,7 +95,7 @@ async def test_only_a_client_with_hooks_sees_the_tool_and_its_model_does_not(hoo
     assert listed[-1].meta == {"ui": {"visibility": ["app"]}}
     assert all(tool.meta is None for tool in listed[:-1])
     assert list(agent.tools) == NAMES
-    assert "There is no tool 'hook'" in (await agent.refused("hook", event="Stop"))["message"]
+    assert "There is no tool 'hook'" in (await agent.refused("hook", event={"event": "Stop"}))["message"]
 
 
 async def test_a_session_starts_with_the_context_of_its_project(
@@ -108,12 +105,12 @@ async def test_a_session_starts_with_the_context_of_its_project(
     await agent.resolve_new(**CONFIRMED)
     started = await agent.call("start_ghap", **ENTRY)
 
-    told = await hooked.fire("SessionStart")
+    shown = await hooked.fire("SessionStart")
 
-    assert told == session_text(services.advisor, CALLER)
-    assert started["id"] in told
-    # What is new is no reason to tell it.
-    assert "deploys must clear the cache" not in told
+    assert shown == await services.room.context(CALLER, "")
+    assert started["id"] in shown
+    # What is new is no reason to show it.
+    assert "deploys must clear the cache" not in shown
 
 
 async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
@@ -125,7 +122,7 @@ async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
     assert await hooked.fire("UserPromptSubmit", prompt="go on") == ""
     # Some clients ask before they have heard of the start. To others it happens again: after a compaction.
     assert await hooked.fire("SessionStart", again="true") == ""
-    assert await hooked.fire("SessionStart") == session_text(services.advisor, CALLER)
+    assert await hooked.fire("SessionStart") == await services.room.context(CALLER, "")
     await hooked.fire("SessionStart", session="s2")
     assert await hooked.fire("UserPromptSubmit", prompt="go on", session="s2") == ""
 
@@ -169,8 +166,9 @@ async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Ho
     assert await hooked.fire("Stop") == ""
     # A session that was cleared has not heard of it.
     assert entry in await hooked.fire("Stop", session="s2")
+    # The log knows it, also once the session has ended.
     await hooked.fire("SessionEnd")
-    assert entry in await hooked.fire("Stop")
+    assert await hooked.fire("Stop") == ""
 
 
 @pytest.mark.parametrize("event", ["Stop", "SubagentStop"])
@@ -252,18 +250,22 @@ async def test_a_prompt_is_answered_with_one_lesson_bearing_on_it_once_a_session
     assert await advised.fire("UserPromptSubmit", prompt="draw the owl in the meadow") == ""
 
 
-async def test_what_worked_after_a_failing_command_is_told_to_no_agent(hooked: Hooked) -> None:
+async def test_a_failing_command_is_counted_and_what_mended_it_is_shown_to_nobody(
+    services: Services, hooked: Hooked
+) -> None:
     failing = {
         "folder": "/work/shop",
         "command": "npm run build",
         "error": "Exit code 1\nerror: the output is lost, use --verbose",
     }
-    for session in ("s1", "s2", "s3"):
-        assert await hooked.fire("PostToolUseFailure", **failing, session=session) == ""
-        assert (
-            await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose", session=session)
-            == ""
-        )
+    assert await hooked.fire("PostToolUseFailure", **failing) == ""
+    await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose")
+
+    assert await hooked.fire("PostToolUseFailure", **failing, session="s2") == ""
+    # What a user did not permit says nothing of the command.
+    assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
+    (failure,) = services.failure_log.all()
+    assert (failure.worked, failure.advice) == ("npm run build --verbose", None)
 
 
 async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(
@@ -305,9 +307,9 @@ async def test_a_subagent_that_stops_is_reminded_of_its_own_entry_alone(services
     calls = Calls(services.injectable(), CALLER, has_hooks=True)
 
     async def stops(agent: str, event: str) -> str:
-        return (await calls.call(None, "hook", {"event": event, "session": "s1", "agent": agent})).text
+        return (await calls.call(None, "hook", {"event": {"event": event, "session": "s1", "agent": agent}})).text
 
-    await calls.call(None, "hook", {"event": "PreToolUse", "agent": "a1", "call": "toolu_1"})
+    await calls.call(None, "hook", {"event": {"event": "PreToolUse", "agent": "a1", "call": "toolu_1"}})
     await calls.call(1, "start_ghap", dict(ENTRY), tool_use="toolu_1")
 
     assert await stops("", "Stop") == await stops("a2", "SubagentStop") == "{}"
@@ -323,7 +325,16 @@ async def test_other_events_are_answered_with_silence(event: str, hooked: Hooked
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"event": 3}, {"event": "Stop", "unknown": "x"}, {"event": "Stop", "folder": None}]
+    "arguments",
+    [
+        {},
+        {"event": 3},
+        {"event": "Stop"},
+        {"event": {}},
+        {"event": {"event": 3}},
+        {"event": {"event": "Stop", "folder": None, "unknown": "x"}},
+        {"event": {"event": "Stop"}, "session": "s1"},
+    ],
 )
 async def test_arguments_that_do_not_fit_meet_with_silence(arguments: dict[str, Any], hooked: Hooked) -> None:
     result = await hooked.client.call_tool("hook", arguments)
@@ -337,9 +348,9 @@ class Broken(Hooks):
     def __init__(self, failure: Exception) -> None:
         self._failure = failure
 
-    async def answer(self, event: Event, caller: Caller) -> str:
+    async def answer(self, event: Mapping[str, object], caller: Caller, context: str) -> str:
         """Fail, whatever the event."""
-        del event, caller
+        del event, caller, context
         raise self._failure
 
 

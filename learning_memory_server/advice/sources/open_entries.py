@@ -1,5 +1,6 @@
 """Open entries: one's own and those that nobody works on, what others are at work on, and what is left open."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,13 +35,9 @@ class OpenEntriesSource:
         ]
 
 
-def limited(candidates: list[Candidate]) -> list[Candidate]:
-    """Return at most a few candidates of each aspect of a session's start."""
-    counts: dict[Reason | str, int] = {}
-    found = []
-    for each in candidates:
-        group = each.reason if each.reason in {Reason.OPEN, Reason.ELSEWHERE} else "lesson"
-        counts[group] = counts.get(group, 0) + 1
-        if counts[group] <= limits.CONTEXT_SHOWN:
-            found.append(each)
-    return found
+def limited(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return a few candidates of a session's start: open entries, lessons, and what others do, in this order."""
+    ours = [each for each in candidates if each.reason is Reason.OPEN]
+    others = [each for each in candidates if each.reason is Reason.ELSEWHERE]
+    lessons = [each for each in candidates if each.reason not in {Reason.OPEN, Reason.ELSEWHERE}]
+    return [each for group in (ours, lessons, others) for each in group[: limits.CONTEXT_SHOWN]]
