@@ -19,9 +19,17 @@ from learning_memory_server.journal.journal import Journal
 from tests.acceptance.hubs import Memory, memory_in
 from tests.acceptance.wire import Wire
 from tests.capture.memories.shelf import Shelf, open_shelf
+from tests.left_behind import (
+    nothing_left_behind_by_fixtures_of_a_module,
+    nothing_left_behind_by_this_test,
+    restored_process,
+)
 from tests.logs import log_plainly
 from tests.support import Parts, TickingClock, open_parts
 from tests.tiny_reranker import save_reranker
+
+# Fixtures, which are found by their names.
+__all__ = ["nothing_left_behind_by_fixtures_of_a_module", "nothing_left_behind_by_this_test", "restored_process"]
 
 if TYPE_CHECKING:
     from tests.index.engines.double import QdrantDouble
