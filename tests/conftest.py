@@ -101,11 +101,14 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many tests were left out, and how to have them."""
+    """Say how many tests were left out, and how to have them, and how to have this order again."""
     if left_out := config.stash.get(_LEFT_OUT, 0):
         terminalreporter.write_line(
             f"{left_out} tests need torch, which is not installed, and were left out. Run them with: make test-torch"
         )
+    # What is said at the beginning is not shown with -q.
+    if (seed := config.getoption("randomly_seed", None)) is not None:
+        terminalreporter.write_line(f"The same order again: --randomly-seed={seed}")
 
 
 @pytest.hookimpl(wrapper=True)
