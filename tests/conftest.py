@@ -62,6 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
     log_plainly()
     for name in _OF_CALLERS:
         os.environ.pop(name, None)
+    if not _TORCH_IS_MISSING:
+        # As before each import of torch, which reads it once: this process keeps it.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # A worker in a parallel run gets its folder from the main process.
     if config.option.basetemp or hasattr(config, "workerinput") or not _SHM.is_dir():
         return
