@@ -31,6 +31,8 @@ _SIGNALS: Final = [number for number in signal.Signals if number.name != "SIGALR
 """SIGALRM is the limit of time, whose handler is another one for each test."""
 _OF_PYTHON: Final = frozenset({"__builtins__", "__warningregistry__"})
 """Globals that Python itself writes."""
+_ALLOWED_THREADS: Final = frozenset({"tqdm_monitor"})
+"""The first progress bar of a process starts a thread for all of them, which sleeps until the process ends."""
 _ROOT, _OURS = logging.getLogger(), logging.getLogger(PACKAGE)
 _ABSENT: Final = object()
 
@@ -246,6 +248,8 @@ def _changed(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> Iterator[tupl
 def _threads_left(before: set[threading.Thread], seconds: float) -> Iterator[str]:
     end = time.monotonic() + seconds
     for thread in set(threading.enumerate()) - before:
+        if thread.name in _ALLOWED_THREADS:
+            continue
         thread.join(max(0.0, end - time.monotonic()))
         if thread.is_alive():
             function = getattr(getattr(thread, "_target", None), "__qualname__", "?")
