@@ -25,8 +25,8 @@ import structlog
 PACKAGE: Final = "learning_memory_server"
 SECONDS: Final = 30.0
 """How long a thread may take to end by itself after a test, on a busy machine."""
-_PYTESTS_OWN: Final = "PYTEST_CURRENT_TEST"
-"""The variable that names the phase of the test."""
+_OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"})
+"""Variables that are no test's: the phase of the test, and what scikit-learn sets when it is imported first."""
 _SIGNALS: Final = [number for number in signal.Signals if number.name != "SIGALRM"]
 """SIGALRM is the limit of time, whose handler is another one for each test."""
 _OF_PYTHON: Final = frozenset({"__builtins__", "__warningregistry__"})
@@ -219,7 +219,7 @@ def _logging() -> Facts:
 
 
 def _variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != _PYTESTS_OWN}
+    return {name: value for name, value in os.environ.items() if name not in _OTHERS}
 
 
 def _interpreter() -> Facts:
