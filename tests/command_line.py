@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -20,7 +21,7 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition import services
 from learning_memory_server.system.locking import holder
 from tests.acceptance.hubs import end_hub, hub_for
-from tests.logs import log_plainly
+from tests.left_behind import restored
 from tests.support import InProcessFitting
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
@@ -44,15 +45,15 @@ def refusal(result: Result, status: int = 1) -> str:
     return result.stderr
 
 
+def in_process(program: typer.Typer, *arguments: str, **environment: str | None) -> Result:
+    """Run a command in this process, as if it were one of its own. A variable may be None, which removes it."""
+    with restored():
+        return CliRunner().invoke(program, arguments, env=environment)
+
+
 def in_line(text: str) -> str:
     """Return the output without the line breaks of a narrow terminal."""
     return " ".join(text.split())
-
-
-@pytest.fixture(autouse=True)
-def unchanged_logging() -> Iterator[None]:
-    yield
-    log_plainly()
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(services, "ChildFitting", InProcessFitting)
 
     def invoke(*arguments: str, **more: str) -> Result:
-        return CliRunner().invoke(app, list(arguments), env={**environment, **more})
+        return in_process(app, *arguments, **{**environment, **more})
 
     return invoke
 

@@ -19,9 +19,17 @@ from learning_memory_server.journal.journal import Journal
 from tests.acceptance.hubs import Memory, memory_in
 from tests.acceptance.wire import Wire
 from tests.capture.memories.shelf import Shelf, open_shelf
+from tests.left_behind import (
+    nothing_left_behind_by_fixtures_of_a_module,
+    nothing_left_behind_by_this_test,
+    restored_process,
+)
 from tests.logs import log_plainly
 from tests.support import Parts, TickingClock, open_parts
 from tests.tiny_reranker import save_reranker
+
+# Fixtures, which are found by their names.
+__all__ = ["nothing_left_behind_by_fixtures_of_a_module", "nothing_left_behind_by_this_test", "restored_process"]
 
 if TYPE_CHECKING:
     from tests.index.engines.double import QdrantDouble
@@ -54,6 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
     log_plainly()
     for name in _OF_CALLERS:
         os.environ.pop(name, None)
+    if not _TORCH_IS_MISSING:
+        # As before each import of torch, which reads it once: this process keeps it.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # A worker in a parallel run gets its folder from the main process.
     if config.option.basetemp or hasattr(config, "workerinput") or not _SHM.is_dir():
         return
@@ -93,11 +104,14 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many tests were left out, and how to have them."""
+    """Say how many tests were left out, and how to have them, and how to have this order again."""
     if left_out := config.stash.get(_LEFT_OUT, 0):
         terminalreporter.write_line(
             f"{left_out} tests need torch, which is not installed, and were left out. Run them with: make test-torch"
         )
+    # What is said at the beginning is not shown with -q.
+    if (seed := config.getoption("randomly_seed", None)) is not None:
+        terminalreporter.write_line(f"The same order again: --randomly-seed={seed}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import structlog
 
 from learning_memory_server.server.composition.logging import configure_logging
+from tests.left_behind import restored
 
 _LINE: Final = structlog.processors.KeyValueRenderer(key_order=["level", "event"])
 _TRACEBACK: Final = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
@@ -42,17 +43,8 @@ def everything_logged() -> Iterator[list[Any]]:
 @contextmanager
 def log_to(path: Path, level: str) -> Iterator[Path]:
     """Configure logging while the block runs."""
-    root, ours = logging.getLogger(), logging.getLogger("learning_memory_server")
-    before = structlog.get_config(), root.handlers[:], root.level, ours.level
-    # Handlers removed from the root logger are closed.
-    root.handlers.clear()
-    configure_logging(level, path)
-    try:
+    with restored():
+        # Handlers removed from the root logger are closed.
+        logging.getLogger().handlers.clear()
+        configure_logging(level, path)
         yield path
-    finally:
-        for handler in root.handlers:
-            handler.close()
-        config, root.handlers[:], root_level, our_level = before
-        structlog.configure(**config)
-        root.setLevel(root_level)
-        ours.setLevel(our_level)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from learning_memory_server.cli.endings import FailuresAsSentences
-from tests.command_line import Run, in_line, refusal
+from tests.command_line import Run, in_line, in_process, refusal
 
 
 @pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])
@@ -37,11 +36,11 @@ def test_an_unforeseen_failure_is_shown_as_type_and_places() -> None:
     def leave() -> None:
         raise typer.Exit(3)
 
-    shown = CliRunner().invoke(program, ["crash"])
+    shown = in_process(program, "crash")
     assert shown.exit_code == 1
     said = in_line(shown.stderr)
     assert "The command failed unexpectedly: OSError. It passed" in said
     assert f"{__name__}.crash:" in said
     assert "quokka" not in shown.output
-    assert CliRunner().invoke(program, ["leave"]).exit_code == 3
-    assert CliRunner().invoke(program, ["nothing"]).exit_code == 2
+    assert in_process(program, "leave").exit_code == 3
+    assert in_process(program, "nothing").exit_code == 2

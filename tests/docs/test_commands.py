@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from typer.testing import CliRunner
 
 from learning_memory_server.cli.app import app
 from learning_memory_server.system.paths import APPLICATION
-from tests.command_line import Run, environment, old_entry, printed, run, storage, write_lines
+from tests.command_line import Run, environment, in_process, old_entry, printed, run, storage, write_lines
 from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
 
 __all__ = ["environment", "run", "storage", "write_lines"]
@@ -119,7 +118,7 @@ def test_the_programs_commands_in_sentences_exist_with_their_options(document: P
         if words[1:] in ([], ["COMMAND"], ["--direct"]):
             continue
         # Options are parsed before help is shown, and nothing else happens.
-        result = CliRunner().invoke(app, [*words[1:], "--help"])
+        result = in_process(app, *words[1:], "--help")
         assert result.exit_code == 0, span
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from learning_memory_server.cli.app import app
+from tests.command_line import in_process
 from tests.embedding.hub_stub import Hub, hub_with
 from tests.original_model import ORIGINAL
 from tests.support import MINUTES
@@ -75,7 +75,7 @@ def download(tmp_path: Path, hub: Hub | None, model: str = "acme/small", status:
         here.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache/hub"))
         here.setattr("huggingface_hub.constants.ENDPOINT", endpoint)
         env = {**others, "HF_HUB_OFFLINE": None, **variables(tmp_path, **environment)}
-        result = CliRunner().invoke(app, ["download-model", model], env=env)
+        result = in_process(app, "download-model", model, **env)
     assert result.exit_code == status, result.output
     return " ".join(result.stderr.split()) if status else result.stdout
 

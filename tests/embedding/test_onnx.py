@@ -260,7 +260,8 @@ def cached(home: Path, name: str, commit: str) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restored_process: None) -> Path:  # noqa: ARG001
+    """The cache of models. A look into it forbids the network to the libraries, for the whole process."""
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
     return tmp_path
 

@@ -121,6 +121,7 @@ def test_a_folder_without_a_model_is_a_clear_error(
     assert hint in str(caught.value.hint)
 
 
+@pytest.mark.usefixtures("restored_process")
 def test_a_name_that_was_not_downloaded_says_how_to_download_it() -> None:
     with pytest.raises(EmbeddingUnavailableError, match="'nobody/ranks' is not on this machine") as caught:
         find_reranker("nobody/ranks")

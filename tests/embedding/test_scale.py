@@ -1,7 +1,8 @@
 """The scale of a model: measured once, kept, and named if that failed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +43,21 @@ class Same(Unknown):
         return super().embed_documents(["same"] * len(texts))
 
 
-async def opened(model: Unknown, file: Path | None) -> ModelScale:
-    embeddings = EmbeddingService(lambda: model)
-    scale = ModelScale(embeddings, file)
-    scale.look_up(await embeddings.identity())
-    return scale
+Open = Callable[[HashingEmbedder, Path | None], Awaitable[ModelScale]]
+
+
+@pytest.fixture
+def opened() -> Iterator[Open]:
+    """Open the scale of a model. The threads of the models end with the test."""
+    with ExitStack() as services:
+
+        async def scale_of(model: HashingEmbedder, file: Path | None) -> ModelScale:
+            embeddings = services.enter_context(closing(EmbeddingService(lambda: model)))
+            scale = ModelScale(embeddings, file)
+            scale.look_up(await embeddings.identity())
+            return scale
+
+        yield scale_of
 
 
 def test_unrelated_and_equal_texts_have_the_closeness_of_the_default_model() -> None:
@@ -73,7 +84,7 @@ async def test_measuring_the_default_model_gives_its_known_scale() -> None:
     assert (found.unrelated, found.spread) == pytest.approx((0.088, 0.065), abs=0.001)
 
 
-async def test_an_unknown_model_is_measured_once_and_kept(tmp_path: Path) -> None:
+async def test_an_unknown_model_is_measured_once_and_kept(opened: Open, tmp_path: Path) -> None:
     model, file = Unknown(), tmp_path / "scales.json"
     scale = await opened(model, file)
     assert (scale.known, scale.scale) == (None, DEFAULT_SCALE)
@@ -88,14 +99,14 @@ async def test_an_unknown_model_is_measured_once_and_kept(tmp_path: Path) -> Non
     assert json.loads(file.read_text())[model.identity.digest]["model"] == "acme/crowded"
 
 
-async def test_other_weights_are_another_model(tmp_path: Path) -> None:
+async def test_other_weights_are_another_model(opened: Open, tmp_path: Path) -> None:
     model, file = Unknown(), tmp_path / "scales.json"
     await (await opened(model, file)).ensure()
     model.identity = EmbeddingIdentity("onnxruntime", "acme/crowded", "2", 384, 0)
     assert (await opened(model, file)).known is None
 
 
-async def test_a_failure_is_named_and_tried_again() -> None:
+async def test_a_failure_is_named_and_tried_again(opened: Open) -> None:
     model = Unknown()
     scale = await opened(model, None)
     model.is_broken = True
@@ -107,16 +118,14 @@ async def test_a_failure_is_named_and_tried_again() -> None:
     assert scale.failure == ""
 
 
-async def test_a_model_that_tells_no_texts_apart_has_no_scale() -> None:
+async def test_a_model_that_tells_no_texts_apart_has_no_scale(opened: Open) -> None:
     scale = await opened(Same(), None)
     await scale.ensure()
     assert (scale.known, scale.failure) == (None, "The embedding model does not tell texts apart.")
 
 
-async def test_hashed_words_have_no_scale() -> None:
-    embeddings = EmbeddingService(HashingEmbedder)
-    scale = ModelScale(embeddings, None)
-    scale.look_up(await embeddings.identity())
+async def test_hashed_words_have_no_scale(opened: Open) -> None:
+    scale = await opened(HashingEmbedder(), None)
     await scale.ensure()
     assert (scale.known, scale.failure) == (None, "")
 

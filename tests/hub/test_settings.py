@@ -208,6 +208,8 @@ def test_an_operation_of_a_command_is_not_ended(memory: Memory, double: QdrantDo
     hub = find_hub(memory.place())
     assert hub is not None
     double.refuse(Wrong.HANGS)
+    # The hub asked before, when it started.
+    double.asked.clear()
     with ThreadPoolExecutor(1) as threads:
         begun = threads.submit(hub.control, "complete")
         until(lambda: double.asked, "the operation asks the server nothing")

@@ -60,10 +60,13 @@ def test_now_is_in_utc() -> None:
     assert abs(utc_now() - datetime.now(UTC)) < timedelta(seconds=5)
 
 
+# A process remembers when it saw a time of the future first.
+remembered = pytest.mark.usefixtures("restored_process")
 BEGAN = utc_now()
 FUTURE = datetime(2031, 5, 1, tzinfo=UTC)
 
 
+@remembered
 @given(MOMENTS)
 def test_a_time_orders_by_when_it_was_first_seen_if_that_was_earlier(moment: datetime) -> None:
     before = utc_now()
@@ -73,6 +76,7 @@ def test_a_time_orders_by_when_it_was_first_seen_if_that_was_earlier(moment: dat
     assert as_seen(moment) == seen
 
 
+@remembered
 @pytest.mark.parametrize("moment", [FUTURE, datetime.max.replace(tzinfo=UTC)])
 def test_what_comes_after_a_time_in_the_future_is_newer(moment: datetime) -> None:
     as_seen(moment)

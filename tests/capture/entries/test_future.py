@@ -18,6 +18,9 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import utc_now
 from tests.support import ALICE, CONFIRMED, confirm, numbered, start
 
+# A process remembers when it saw a time of the future first.
+pytestmark = pytest.mark.usefixtures("restored_process")
+
 FUTURES = [datetime(2031, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC), utc_now() + timedelta(days=1)]
 
 

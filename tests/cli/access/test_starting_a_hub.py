@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access import HubClient, find_hub
@@ -30,7 +29,7 @@ from tests.acceptance.hubs import (
     until,
 )
 from tests.acceptance.wire import COMMAND, environment
-from tests.command_line import in_line
+from tests.command_line import in_line, in_process
 from tests.forked_otherwise import StoppingHub
 from tests.index.engines.stub import Stub, stub_serving
 from tests.journal.archive.making import archived
@@ -76,7 +75,7 @@ def run(memory: Memory) -> Run:
     """Run a command here, and return its exit status, its output and its notices."""
 
     def invoke(*arguments: str | Path) -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, [*map(str, arguments)], env=variables_of(memory))
+        done = in_process(app, *map(str, arguments), **variables_of(memory))
         return done.exit_code, done.stdout, done.stderr
 
     return invoke

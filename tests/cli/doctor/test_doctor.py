@@ -275,6 +275,7 @@ def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(run: Any
     assert len([path for path, _ in stub.requests if path == "/api/show"]) == 1
 
 
+@pytest.mark.usefixtures("restored_process")
 def test_a_scale_that_could_not_be_measured_is_yellow_and_says_why_and_what_that_means() -> None:
     settings = Settings(embedding_model="acme/none")
     hub = {"model": "ready", "runtime": "torch", "scale_failed": "It is broken."}

@@ -43,7 +43,11 @@ class OneAnswer:
 
     def close(self) -> None:
         self._released.set()
+        # Where a closed listener does not end a wait for a client, this does; elsewhere it may be refused.
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._thread.join(MINUTES)
 
     def _serve(self) -> None:
         # What is not JSON a hub does not answer, either.

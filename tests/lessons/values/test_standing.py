@@ -1,6 +1,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.values.log import Standing, ValueLog, VerdictLog, ordered, weigh_all
@@ -53,6 +55,7 @@ def test_values_are_ordered_by_support_cluster_size_or_age() -> None:
     assert names(ValueOrder.NEWEST) == ["equal", "weak", "strong", "large", "silent"]
 
 
+@pytest.mark.usefixtures("restored_process")
 def test_a_value_that_is_dated_in_the_future_is_not_the_newest_for_ever() -> None:
     future = Standing(replace(value("future"), created_at=datetime(2031, 5, 1, tzinfo=UTC)))
     assert ordered([future], ValueOrder.NEWEST) == [future]
