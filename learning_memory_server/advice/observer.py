@@ -14,7 +14,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.lessons.errors.outcomes import exit_status, is_test_or_build, run_of
-from learning_memory_server.lessons.errors.watch import CommandWatch, Ran
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.lessons.files.anchoring import Anchoring
 from learning_memory_server.lessons.files.freshness import name_in, project_root
 from learning_memory_server.model.advice import TriggerKind
@@ -34,7 +34,6 @@ class Observer:
     """Learns from triggers. Nothing is raised: it runs next to an agent's work, and can repair no full disk."""
 
     collector: ObservationCollector
-    watch: CommandWatch
     failures: FailureLog
     anchoring: Anchoring
     names: Names
@@ -44,7 +43,7 @@ class Observer:
     async def observe(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Observed]:
         """Return the trigger as sources see it, and what it has shown."""
         if trigger.kind is TriggerKind.COMMAND:
-            return await self._command(trigger, caller)
+            return await self._command(trigger, caller, state)
         if trigger.kind is TriggerKind.FILE:
             return trigger, await self._file(trigger, caller)
         if trigger.kind is TriggerKind.SESSION_START:
@@ -84,7 +83,7 @@ class Observer:
         self.anchoring.touch(caller, name, is_read=not trigger.is_edit)
         return Observed(file=name)
 
-    async def _command(self, trigger: Trigger, caller: Caller) -> tuple[Trigger, Observed]:
+    async def _command(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Observed]:
         """Return a failed command as an error."""
         nothing = trigger, Observed()
         if not trigger.command or trigger.is_background or (trigger.error and exit_status(trigger.error) is None):
@@ -92,7 +91,7 @@ class Observer:
         self.names.note(trigger.command, caller)
         try:
             await self._keep_run(trigger, caller)
-            ended = await self.watch.saw(self._ran(trigger, caller))
+            ended = await state.watch.saw(self._ran(trigger, caller))
             self.failures.add_worked(ended.worked, at=self.clock())
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.recent import Recent
 
 _TASKS: Final = 16  # Tasks of subagents that are remembered until these start: the last ones
@@ -15,6 +17,7 @@ class SessionState:
     """The state of one session, by the name that its client has for it."""
 
     context: str  # a hash of its client's name for it
+    watch: CommandWatch  # knows which commands failed last
     context_since: datetime | None = None  # when the context of its main agent was last emptied
     started_at: datetime | None = None  # when its start was answered
     is_begun: bool = False  # whether it had a prompt
@@ -37,7 +40,8 @@ class SessionState:
 class Sessions:
     """The states of the sessions that were heard of last."""
 
-    def __init__(self) -> None:
+    def __init__(self, redaction: RedactionGate) -> None:
+        self._redaction = redaction
         self._states: Recent[str, SessionState] = Recent()
         self._contexts: Recent[str, str] = Recent()
 
@@ -49,7 +53,7 @@ class Sessions:
         if context:
             self._contexts[caller.session] = context
         name = self._contexts.get(caller.session, caller.session)
-        return self._states.of(name, lambda: SessionState(name))
+        return self._states.of(name, lambda: SessionState(name, CommandWatch(self._redaction)))
 
     def end(self, state: SessionState) -> None:
         """Drop the state of a session that has ended."""

@@ -20,7 +20,7 @@ from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.clients.catalog import find_launch
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.lessons.errors.watch import Ran
+from learning_memory_server.lessons.errors.watch import CommandWatch, Ran
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
@@ -100,9 +100,10 @@ class _Story:
     async def play(self, example: dict[str, Any]) -> None:
         """Replay an example on its day, by an agent of its own, with the commands that it ran."""
         self.ago = timedelta(days=example["days_ago"])
+        watch = CommandWatch(self.services.redaction)
         for command, *output in example.get("ran", ()):
             ran = Ran("demo", example["goal"], command, "".join(output), bool(output), self.now())
-            ended = await self.services.advisor.observer.watch.saw(ran)
+            ended = await watch.saw(ran)
             self.services.failure_log.add_worked(ended.worked, at=ran.at)
             if ended.failure:
                 self.services.failure_log.record(ended.failure)

@@ -40,7 +40,6 @@ from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.clusters.child import ChildFitting
 from learning_memory_server.lessons.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.lessons.files.anchoring import Anchoring
 from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model.moment import Clock, utc_now
@@ -175,10 +174,9 @@ class Services(Indexed):
             room=self.room,
             values=values,
             log=self.advice_log,
-            sessions=Sessions(),
+            sessions=Sessions(self.redaction),
             observer=Observer(
                 collector=collector,
-                watch=CommandWatch(self.redaction),
                 failures=self.failure_log,
                 anchoring=self.anchoring,
                 names=names,
