@@ -76,7 +76,7 @@ class Sieve(Task):
 
 
 class Ticker(Task):
-    """Environment: a variable. The error names some, so that hooks may tell a remedy."""
+    """Environment: a variable. The error names some."""
 
     def works(self, call: Call) -> bool:
         return call.says(self.filled("print {text}")) and call.variables.get("COLUMNS") == "37"

@@ -41,7 +41,7 @@ REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal, and of w
 REFUSAL_LET_PASS: Final = 2  # How many like calls that the user lets pass end a preference
 REFUSAL_DAYS: Final = 90  # Days after which a preference ends
 PREFERENCES_TOLD: Final = 5  # How many preferences of a project are told
-FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and count for its remedy
+FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and that its figures count
 PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, half a kilobyte each
 
 # ---- What a reply, a reminder or a message shows

@@ -44,7 +44,7 @@ class Figures:
     """How often an error came, and what worked next."""
 
     project: str
-    line: str  # the line that names the error, as it came last
+    line: str  # the line that names the error, as `command` had it last
     lines: int  # how many such lines came, with other names or paths
     command: str  # the command that failed with it most often
     times: int  # how many commands failed with it
@@ -84,7 +84,7 @@ class Figures:
     def sentence(self) -> str:
         """What a person reads after the number of sessions."""
         line = shortened(_SAYS_ERROR.sub("", self.line), _LINE_MAX)
-        more = f" (the last of {self.lines} such lines)" if self.lines > 1 else ""
+        more = f" (one of {self.lines} such lines)" if self.lines > 1 else ""
         follower = self.follower
         return f"`{shown_command(self.command)}`: {line}{more}{f'; {follower}' if follower else ''}"
 
@@ -110,12 +110,14 @@ def figures_of(known: Sequence[Failure]) -> Figures:
         [each for each in failures if each.worked and plain_command(each.worked) == plain_command(followed)]
         for failures in sessions.values()
     ]
+    command = _most_usual([[each.command] for each in known])
+    lines = [each.named_line for each in known if plain_command(each.command) == plain_command(command)]
     last_ones = [failures[-1] for failures in sessions.values()]
     return Figures(
         known[-1].project,
-        known[-1].named_line,
+        lines[-1],
         len({each.named_line for each in known}),
-        command=_most_usual([[each.command] for each in known]),
+        command=command,
         times=len(known),
         sessions=len(sessions),
         last_seen=known[-1].created_at,
