@@ -19,12 +19,13 @@ from typing import Any
 
 from benchmarks.measuring import options_of
 from benchmarks.population import ENTRY, populate, themes
-from learning_memory_server.advice.advisor import Advisor, Related
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.candidates import Shown
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.lessons.files.freshness import blob_ids
-from learning_memory_server.model.advice import Channel
+from learning_memory_server.lessons.files.freshness import blob_ids, digests
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.entry import Anchor, Ghap
+from learning_memory_server.model.entry import Anchor
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.server.calls import ToolRunner
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
@@ -61,9 +62,9 @@ def main() -> None:
 class Silence:
     """An advisor that says nothing."""
 
-    async def advise(self, _entry: Ghap, _channel: Channel, _folder: str) -> Related:
+    async def at(self, _trigger: Trigger, _caller: Caller) -> Shown:
         """Return nothing."""
-        return Related()
+        return Shown()
 
 
 def make_project(folder: Path) -> list[Anchor]:
@@ -72,7 +73,7 @@ def make_project(folder: Path) -> list[Anchor]:
     for number in range(FILES):
         lines = [f"value_{line} = {line} * {number}".encode() for line in range(LINES)]
         content = b"\n".join(lines)
-        anchors.append(Anchor(f"f{number}.py", blob_ids(content)[0]))
+        anchors.append(Anchor(f"f{number}.py", blob_ids(content)[0], "".join(digests(lines[:32]))))
         if number % 10:
             (folder / f"f{number}.py").write_bytes(content if number % 3 else b"\n".join(lines[1:]))
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
@@ -94,7 +95,7 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
     shown = 0
     async with open_services(Settings(storage_path=data), purpose="benchmark", load=load_packaged) as services:
         await services.writer.complete()
-        services.advisor.within = None
+        services.room.has_deadline = False
         advisors = {"without": Silence(), "with": services.advisor}
         tools = {kind: ToolRunner(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}
         for number in range(-_WARM_UP, runs):

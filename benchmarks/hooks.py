@@ -118,7 +118,9 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
                 }
                 began = time.perf_counter()
                 result = await calls.call(
-                    number, "hook", {"event": event.partition(" ")[0], "session": f"s{number // 10}", **texts}
+                    number,
+                    "hook",
+                    {"event": {"event": event.partition(" ")[0], "session": f"s{number // 10}", **texts}},
                 )
                 taken.append((time.perf_counter() - began) * 1e3)
                 longest[event] = max(longest.get(event, ""), result.text, key=len)
@@ -149,7 +151,7 @@ async def learn_ties(services: Services, count: int) -> None:
     for number in range(count):
         await calls.call(0, "start_ghap", {**ENTRY, "goal": "Feed the press with bin/press"})
         met = {name: text.replace("{number}", str(number)) for name, text in TIED.items()}
-        await calls.call(0, "hook", {"event": "PostToolUseFailure", **met})
+        await calls.call(0, "hook", {"event": {"event": "PostToolUseFailure", **met}})
         await calls.call(0, "resolve_ghap", {**TIES, "result": f"{number}: feed schema mismatch at a column"})
     await services.writer.complete()
 
@@ -160,7 +162,8 @@ async def told_in_a_session(services: Services) -> list[str]:
     told: list[str] = []
 
     async def happens(event: str, **given: str) -> None:
-        result = await calls.call(0, "hook", {"event": event, "session": "s", "folder": CALLER.folder, **given})
+        said = {"event": event, "session": "s", "folder": CALLER.folder, **given}
+        result = await calls.call(0, "hook", {"event": said})
         if said := json.loads(result.text or "{}").get("hookSpecificOutput"):
             told.append(said["additionalContext"])
 

@@ -23,10 +23,12 @@ from typing import Any, Final
 
 from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
-from benchmarks.recurring import Session
+from benchmarks.recurring import Session, ended, prompted
 from benchmarks.values import entry, groups
+from learning_memory_server.advice.log import AdviceLog
+from learning_memory_server.advice.sources.base import Source
+from learning_memory_server.advice.sources.lessons import LessonsSource
 from learning_memory_server.advice.ties import programs_of
-from learning_memory_server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
 from learning_memory_server.model.entry import Beginning, Ghap, Lesson, Outcome, RootCause
@@ -52,7 +54,7 @@ _ALSO: Final = (
     ("Make {} start faster", "{} is slow because of its size", "{} reads the whole configuration at each start"),
 )
 """What two other lessons are about."""
-_TIED: Final = "Learned from this error"
+_TIED: Final = "Learned at `"
 
 
 def main() -> None:
@@ -117,7 +119,7 @@ async def print_right(
                     "ghap_" in text and not any(each in text for each in (near or {lesson.id})) for _, text in told
                 )
             if prompt := row.get("prompt"):
-                text = await _answer(services, Event(PROMPT, "a prompt", prompt=prompt))
+                text = await _answer(services, prompted(prompt), "a prompt")
                 first = "told" if lesson.id in text else "not told"
                 found.setdefault("a tool of the project, prompt", Counter())[first] += 1
                 wrong += "ghap_" in text and not any(each in text for each in (near or {lesson.id}))
@@ -133,10 +135,8 @@ async def _met(services: Services, row: dict[str, Any], lesson: Ghap) -> Ghap:
     services.collector.start(caller, **begun)
     for command, output, status in (*row["calls"], (*row["calls"][-1][:1], "done", 0)):
         error = f"Exit code {status}\n{output}" if status else ""
-        event = Event(
-            AFTER_FAILURE if status else AFTER_TOOL, caller.session, command=command, output=output, error=error
-        )
-        await services.hooks.answer(event, caller)
+        event = ended(command, error or output, has_failed=bool(error))
+        await services.hooks.answer(event, caller, caller.session)
     end = lesson.outcome
     texts = {name: getattr(end, name) for name in ("status", "result", "surprise", "root_cause", "lesson")}
     met = services.collector.resolve(caller, None, services.ties.met, **texts)
@@ -155,19 +155,24 @@ async def _told(services: Services, row: dict[str, Any], way: str, shape: str) -
         failed += bool(status)
         ran = shape.format(command)
         if status and way in {"plain", "folder"}:
-            event = Event(AFTER_FAILURE, way, command=ran, error=f"Exit code {status}\n{output}")
+            event = ended(ran, f"Exit code {status}\n{output}", has_failed=True)
         else:
             shown = 0 if "tail" in way else status
             rest = f"\nrc={shown}" if "status" in way else ""
             rest += "\nREADME.md" if "more" in way else ""
-            event = Event(AFTER_TOOL, way, command=ran, output=output + rest)
-        yield f"failure {failed}" if failed else "before", await _answer(services, event)
+            event = ended(ran, output + rest, has_failed=False)
+        yield f"failure {failed}" if failed else "before", await _answer(services, event, way)
 
 
-async def _answer(services: Services, event: Event) -> str:
+async def _answer(services: Services, event: dict[str, str], session: str) -> str:
     """Return what a hook says but for the context of a session."""
-    services.hooks.session(event.session).context_at = services.clock()
-    return await services.hooks.answer(event, Caller("shop", "b" * 16))
+    return await answer(services, event, Caller("shop", "b" * 16), session)
+
+
+async def answer(services: Services, event: dict[str, str], caller: Caller, session: str) -> str:
+    """Return what a hook says to a caller but for the context of a session, by the client's name of that."""
+    services.advisor.sessions.hear(caller, session).started_at = services.clock()
+    return await services.hooks.answer(event, caller, session)
 
 
 async def print_wrong(name: str, sessions: Sequence[Session], entries: Sequence[Ghap]) -> None:
@@ -175,14 +180,15 @@ async def print_wrong(name: str, sessions: Sequence[Session], entries: Sequence[
     moments = []
     async with filled(entries) as services:
         for session in sessions:
-            happened = [Event(PROMPT, session.id, prompt=session.task), *_happened(session, session.id)]
-            answers = [(event, await _answer(services, event)) for event in happened]
+            happened = [prompted(session.task), *_happened(session)]
+            answers = [(event, await _answer(services, event, session.id)) for event in happened]
             moments += [(session.id, event, text) for event, text in answers if "ghap_" in text]
     told = len({session for session, *_ in moments})
     print(f"{name}, {len(entries)} entries: {told} of {len(sessions)} sessions are told one")
     for _, event, text in moments:
         said = json.loads(text)["hookSpecificOutput"]["additionalContext"]
-        print(f"  {event.kind}: {(event.command or event.prompt)[:90]!r}\n      {said[-160:]!r}")
+        about = event.get("command") or event["prompt"]
+        print(f"  {event['event']}: {about[:90]!r}\n      {said[-160:]!r}")
 
 
 async def print_ties(sessions: Sequence[Session]) -> None:
@@ -203,9 +209,8 @@ async def print_ties(sessions: Sequence[Session]) -> None:
                     "prediction": task,
                 }
                 services.collector.start(caller, **begun)
-                for event in _happened(session, caller.session):
-                    services.hooks.session(event.session).context_at = services.clock()
-                    text = await services.hooks.answer(event, caller)
+                for event in _happened(session):
+                    text = await answer(services, event, caller, caller.session)
                     told += [(session, event, text)] if _TIED in text else []
                 end: Outcome = {"status": OutcomeStatus.CONFIRMED, "result": task, "lesson": Lesson("", task)}
                 entry = services.collector.resolve(caller, None, services.ties.met, **end)
@@ -213,8 +218,9 @@ async def print_ties(sessions: Sequence[Session]) -> None:
             tied = [each for entry in services.collector.list_resolved() for each in entry.errors if each.is_tied]
             elsewhere = 0
             for number, line in enumerate(known):
-                event = Event(AFTER_FAILURE, f"{number:016}", command="make report", error=f"Exit code 1\n{line}")
-                elsewhere += _TIED in await services.hooks.answer(event, Caller("foreign", f"{number:016}"))
+                event = ended("make report", f"Exit code 1\n{line}", has_failed=True)
+                foreign = Caller("foreign", f"{number:016}")
+                elsewhere += _TIED in await answer(services, event, foreign, foreign.session)
     print(
         f"ties: {len(tied)} of {len(known)} lines are tied; {len(told)} told in {len(sessions)} sessions, "
         f"{elsewhere} of {len(known)} elsewhere"
@@ -222,24 +228,39 @@ async def print_ties(sessions: Sequence[Session]) -> None:
     for session, event, text in told:
         said = json.loads(text)["hookSpecificOutput"]["additionalContext"]
         print(
-            f"  {session.task[:160]!r}\n    {event.command[:160]!r}\n    {event.error[-200:]!r}\n      {said[:330]!r}"
+            f"  {session.task[:160]!r}\n    {event['command'][:160]!r}\n    {event.get('error', '')[-200:]!r}\n"
+            f"      {said[:330]!r}"
         )
 
 
-def _happened(session: Session, name: str) -> Iterator[Event]:
+def _happened(session: Session) -> Iterator[dict[str, str]]:
     for ran in session.calls:
-        if ran.has_failed:
-            yield Event(AFTER_FAILURE, name, command=ran.command, error=f"Exit code 1\n{ran.output}")
-        else:
-            yield Event(AFTER_TOOL, name, command=ran.command, output=ran.output)
+        output = f"Exit code 1\n{ran.output}" if ran.has_failed else ran.output
+        yield ended(ran.command, output, has_failed=bool(ran.has_failed))
 
 
 @asynccontextmanager
 async def filled(entries: Sequence[Ghap]) -> AsyncIterator[Services]:
-    """Open services over a store of one project with these entries, which answer however long it takes."""
+    """Open services over a store of one project with these entries, which answer however long it takes.
+
+    However often a lesson was shown, its name is enough: each text stands for the first of a machine.
+    """
     async with completed([replace(each, project="shop") for each in entries]) as services:
-        services.hooks.advisor.within = None
+        services.room.has_deadline = False
+        services.room.sources = [_without_wear(each) for each in services.room.sources]
         yield services
+
+
+def _without_wear(source: Source) -> Source:
+    return replace(source, log=_NeverShown()) if isinstance(source, LessonsSource) else source
+
+
+class _NeverShown(AdviceLog):
+    def __init__(self) -> None:
+        pass
+
+    def times_shown(self, _name: str) -> int:
+        return 0
 
 
 def lesson_of(number: int, row: dict[str, Any]) -> Ghap:

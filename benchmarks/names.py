@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from benchmarks.lessons import DATA, filled, lesson_of
+from benchmarks.lessons import DATA, answer, filled, lesson_of
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
+from benchmarks.recurring import ended, prompted
 from benchmarks.values import groups
-from learning_memory_server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
+from learning_memory_server.advice.names import names_in
 from learning_memory_server.index.document import axis_text
-from learning_memory_server.lessons.names import names_in
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
@@ -126,16 +126,11 @@ async def told(lessons: Sequence[Ghap], texts: dict[str, list[Text]]) -> dict[st
         for kind, each_of_kind in texts.items():
             for number, text in enumerate(each_of_kind):
                 session = session_hash(f"{kind} {number}")
-                services.hooks.session(session).context_at = services.clock()
-                if text.prompt:
-                    event = Event(PROMPT, session, prompt=text.prompt)
-                else:
-                    event = Event(
-                        AFTER_FAILURE if text.error else AFTER_TOOL, session, command=text.command, error=text.error
-                    )
-                answer = await services.hooks.answer(event, Caller("shop", session))
-                if "ghap_" in answer:
-                    found[kind].append((text, json.loads(answer)["hookSpecificOutput"]["additionalContext"]))
+                ran = ended(text.command, text.error, has_failed=bool(text.error))
+                event = prompted(text.prompt) if text.prompt else ran
+                said = await answer(services, event, Caller("shop", session), session)
+                if "ghap_" in said:
+                    found[kind].append((text, json.loads(said)["hookSpecificOutput"]["additionalContext"]))
     return found
 
 

@@ -42,15 +42,16 @@ from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.recurring import PROMPT, START, Failed, Session, failures, is_right, last_success, tell
 from benchmarks.values import groups
-from learning_memory_server.advice.advisor import Related
-from learning_memory_server.advice.text import related, session_text
+from learning_memory_server.advice.candidates import Candidate
+from learning_memory_server.advice.text import related
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
-from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.advice import Reason, TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import ADVICE_SHOWN
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
@@ -219,17 +220,19 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
     said = []
     async with completed([] if asked[0][0] else entries) as services:
         # However long it takes: figures must not depend on the machine.
-        services.advisor.within = None
+        services.room.has_deadline = False
         for number, (entry, prompt) in enumerate(asked):
             project = entry.project if entry else "shop"
             caller = Caller(project, f"session {number}")
-            lesson = await services.advisor.find_lesson(prompt, caller)
-            heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
+            start = await services.advisor.at(Trigger(TriggerKind.SESSION_START), caller)
+            shown = await services.advisor.at(Trigger(TriggerKind.PROMPT, text=prompt), caller)
+            heard = {"prompt": _as_json(shown.candidates)}
             if entry:
-                heard["start"] = session_text(services.advisor, caller)
+                heard["start"] = start.text
                 # A recorded journal may call days of work one session, in which a lesson is told once.
                 started = replace(entry, agent_session=caller.session)
-                heard["start_ghap"] = _as_json(await services.advisor.advise(started, Channel.START))
+                shown = await services.advisor.at(Trigger(TriggerKind.ENTRY_START, entry=started), caller)
+                heard["start_ghap"] = _as_json(shown.candidates)
                 services.collector.add_resolved([entry])
                 await services.persister.persist(entry)
             said.append(heard)
@@ -247,11 +250,11 @@ def _asked(session: str, project: str, query: str, known: tuple[Lesson, ...], ri
 
 
 def _lesson(entry: Ghap) -> Lesson:
-    return Lesson(entry.id, axis_texts(entry)[Axis.FULL], _as_json(Related((entry,))))
+    return Lesson(entry.id, axis_texts(entry)[Axis.FULL], _as_json([Candidate(entry, Reason.SIMILAR)]))
 
 
-def _as_json(found: Related) -> str:
-    items = related(found)
+def _as_json(found: Sequence[Candidate]) -> str:
+    items = related(found, lambda _entry: "")
     return json.dumps(items, ensure_ascii=False) if items else ""
 
 

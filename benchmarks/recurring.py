@@ -24,8 +24,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from learning_memory_server.hooks import event as events
-from learning_memory_server.hooks.event import Event
 from learning_memory_server.lessons.errors.transcripts import Passed, commands_in, find_transcripts
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.caller import Caller
@@ -205,6 +203,18 @@ def _first_prompt(path: Path) -> str:
     return ""
 
 
+def prompted(text: str) -> dict[str, str]:
+    """Return what a hook says of a prompt."""
+    return {"event": "UserPromptSubmit", "prompt": text}
+
+
+def ended(command: str, output: str, *, has_failed: bool) -> dict[str, str]:
+    """Return what a hook says of a command that has ended."""
+    if has_failed:
+        return {"event": "PostToolUseFailure", "command": command, "error": output}
+    return {"event": "PostToolUse", "command": command, "output": output}
+
+
 async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
     """Return what the hooks say as sessions, which are in time order, go through time in a temporary store."""
     told: Told = {}
@@ -216,18 +226,13 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
             for session in sessions:
                 caller = Caller(session.project, session.id)
                 happened = [
-                    Event(events.SESSION_START, session.id),
-                    Event(events.PROMPT, session.id, prompt=session.task),
-                    *(
-                        Event(events.AFTER_FAILURE, session.id, command=ran.command, error=ran.output)
-                        if ran.has_failed
-                        else Event(events.AFTER_TOOL, session.id, command=ran.command, output=ran.output)
-                        for ran in session.calls
-                    ),
+                    {"event": "SessionStart"},
+                    prompted(session.task),
+                    *(ended(ran.command, ran.output, has_failed=bool(ran.has_failed)) for ran in session.calls),
                 ]
                 for place, event in enumerate(happened, start=START):
                     now = session.at + timedelta(seconds=place)
-                    told[session.id, place] = await services.hooks.answer(event, caller)
+                    told[session.id, place] = await services.hooks.answer(event, caller, session.id)
     return told
 
 

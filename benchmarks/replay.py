@@ -18,13 +18,15 @@ from typing import Any
 
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
+from learning_memory_server.advice.candidates import Candidate
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.lessons.finder import AdviceFinder, Scored, best
-from learning_memory_server.lessons.values.log import Likeness, document_of as value_document
-from learning_memory_server.model import limits
+from learning_memory_server.lessons.values.log import document_of as value_document
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.logging import configure_logging
@@ -59,16 +61,10 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The start of an entry, and what would have been shown: experiences and, with their cosines, values."""
+    """The start of an entry, and what would have been shown: experiences and values."""
 
     entry: Ghap
-    experiences: tuple[Scored, ...] = ()
-    values: tuple[Likeness, ...] = ()
-
-    @property
-    def is_told(self) -> bool:
-        """Whether anything would have been shown."""
-        return bool(self.experiences or self.values)
+    shown: tuple[Candidate, ...] = ()
 
 
 async def walk(
@@ -87,26 +83,21 @@ async def walk(
         ],
         key=lambda event: event[:2],
     )
-    moments, is_measured, learned = list[Moment](), True, 0
+    moments, learned = list[Moment](), 0
     with TemporaryDirectory() as folder:
         here = settings.model_copy(update={"storage_path": Path(folder), "journal_path": None, "qdrant_url": None})
         async with open_services(here, purpose="replay", load=load) as services:
-            finder = AdviceFinder(
-                services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
-            )
+            services.room.has_deadline = False
             await services.writer.complete()
             for entry in sorted(entries, key=lambda entry: (entry.created_at, entry.id)):
                 while learned < len(events) and events[learned][0] <= entry.created_at:
                     await _learn(services, events[learned][2])
                     learned += 1
-                ranked = await finder.rank(at_its_start(entry), {})
-                is_measured = is_measured and ranked is not None
-                if ranked is None:
-                    moments.append(Moment(entry))
-                    continue
-                experiences = best(ranked.experiences, ranked.least)[: limits.ADVICE_SHOWN]
-                fitting = ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)]
-                moments.append(Moment(entry, tuple(experiences), tuple(fitting)))
+                # A recorded journal may call days of work one session, in which a lesson is shown once.
+                caller = Caller(entry.project, session_hash(entry.id))
+                trigger = Trigger(TriggerKind.ENTRY_START, entry=at_its_start(entry))
+                moments.append(Moment(entry, (await services.advisor.at(trigger, caller)).candidates))
+            is_measured = services.index.scale.known is not None
     return moments, is_measured
 
 
@@ -128,7 +119,7 @@ async def _learn(services: Services, event: Ghap | Value | Verdict) -> None:
 
 def document_of(moments: Sequence[Moment], is_measured: bool, judged: dict[Pair, bool]) -> dict[str, Any]:
     """Return the report; precision only counts pairs that were judged."""
-    cases = [_case(moment, judged) for moment in moments if moment.is_told]
+    cases = [_case(moment, judged) for moment in moments if moment.shown]
     pairs = [(case["later"]["id"], each["id"]) for case in cases for each in case["shown"]]
     known = [judged[pair] for pair in pairs if pair in judged]
     return {
@@ -176,24 +167,12 @@ def write_judgements(path: Path, judged: dict[Pair, bool], cases: Sequence[dict[
 
 
 def _reach(moments: Sequence[Moment]) -> dict[str, int]:
-    return {"total": len(moments), "shown": sum(moment.is_told for moment in moments)}
+    return {"total": len(moments), "shown": sum(bool(moment.shown) for moment in moments)}
 
 
 def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
     later = moment.entry
-    shown = [
-        *(entry_views.short_experience(each.entry, each.score) for each in moment.experiences),
-        *(
-            {
-                "id": each.value.id,
-                "score": round(each.similarity, 4),
-                "learned": each.value.text,
-                "project": each.value.project,
-                "created_at": each.value.created_at.isoformat(),
-            }
-            for each in moment.values
-        ),
-    ]
+    shown = [_shown(each) for each in moment.shown]
     for each in shown:
         if (applies := judged.get((later.id, each["id"]))) is not None:
             each["applies"] = applies
@@ -205,6 +184,20 @@ def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
             "outcome_status": later.outcome.status.value,
         },
         "shown": shown,
+    }
+
+
+def _shown(candidate: Candidate) -> dict[str, Any]:
+    score = candidate.score or 0.0
+    if not isinstance(candidate.thing, Value):
+        return dict(entry_views.short_experience(candidate.entry, score))
+    value = candidate.thing
+    return {
+        "id": value.id,
+        "score": round(score, 4),
+        "learned": value.text,
+        "project": value.project,
+        "created_at": value.created_at.isoformat(),
     }
 
 

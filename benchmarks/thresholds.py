@@ -36,7 +36,9 @@ from benchmarks.population import completed
 from benchmarks.ranking import Wrapped, open_ranking
 from benchmarks.recurrence import PROMPTS
 from benchmarks.retrieval import RetrievalSet
-from benchmarks.values import groups
+from benchmarks.values import CALLER, groups
+from learning_memory_server.advice.constants import VALUE
+from learning_memory_server.advice.scorer import Background
 from learning_memory_server.embedding import onnx_runtime
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.extras.ollama import OllamaEmbedder
@@ -46,11 +48,13 @@ from learning_memory_server.embedding.scale import Scale
 from learning_memory_server.embedding.source import packaged_model
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import ExperienceQuery
-from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
+from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY
 from learning_memory_server.lessons.clustering.density import unit_rows
-from learning_memory_server.lessons.finder import AdviceFinder, Background
 from learning_memory_server.lessons.values.store import learned_text
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services
@@ -190,12 +194,12 @@ def shares(good: Sequence[tuple[str, set[str]]], search: Search) -> dict[str, fl
 
 async def of_prompts(services: Services, names: dict[str, str]) -> dict[str, float]:
     """Return at what share of prompts nothing, and the right thing, is said."""
-    finder = AdviceFinder(services.collector, services.index, services.value_log, services.verdicts, is_everywhere=True)
+    services.room.has_deadline = False
 
     async def told(text: str) -> str | None:
-        ranked = await finder.rank_texts([text], "", {})
-        shown = ranked and ranked.lesson(is_error=False)
-        return names[shown[0].id] if shown else None
+        caller = Caller(CALLER.project, session_hash(text))
+        shown = await services.advisor.at(Trigger(TriggerKind.PROMPT, text=text), caller)
+        return names[shown.candidates[0].id] if shown.candidates else None
 
     data = json.loads(PROMPTS.read_text("utf-8"))
     right = [

@@ -1,7 +1,7 @@
 """Which lessons are about one matter: of these, the newest is shown.
 
-Two entries are about one matter if they are tied to the same error, come from one session's attempts at one goal, or
-say nearly the same.
+Two entries are about one matter if they are tied to the same error or say nearly the same, or if the later one is the
+same session's next attempt at a goal after the earlier hypothesis was falsified.
 """
 
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.model.advice import AdviceKind
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.vocabulary import OutcomeStatus
 
 
 @lru_cache(1_024)
@@ -33,7 +34,10 @@ def are_one(one: Ghap, other: Ghap) -> bool:
         return True
     if _lines_of(one) & _lines_of(other):
         return True
-    return bool(one.agent_session) and one.agent_session == other.agent_session and are_alike(one.goal, other.goal)
+    if one.agent_session != other.agent_session or not are_alike(one.goal, other.goal):
+        return False
+    # What was confirmed stands, whatever the session tried later.
+    return min(one, other, key=age).outcome.status is OutcomeStatus.FALSIFIED
 
 
 def distinct(entries: Iterable[Ghap]) -> list[Ghap]:
