@@ -83,7 +83,8 @@ def _values(name: str, node: Mapping[str, Any], known: Known) -> list[Any]:
         case "boolean":
             found = [True]
         case "integer" | "number":
-            found = [node.get("maximum", node.get("minimum", 1))]
+            low = node.get("minimum", 1)
+            found = list(dict.fromkeys((node.get("maximum", low), low)))
         case "string" if not name.endswith("id"):
             found = list(known["text"])
         case _:
