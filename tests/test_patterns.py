@@ -22,7 +22,7 @@ from learning_memory_server.hooks import event
 from learning_memory_server.index.memory_chunks import blocks
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors import outcomes, parse, remedies, sanitize
-from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.recall.recall import with_iso_dates
@@ -160,7 +160,7 @@ def ran(text: str) -> None:
 
 def answered(client: str, text: str) -> None:
     tool = {"tool_name": "Bash", "tool_input": {"command": text}, "tool_response": f"Output: {text}"}
-    event.arguments_of({"hook_event_name": "PostToolUse", "prompt": text, **tool}, client)
+    event.event_of({"hook_event_name": "PostToolUse", "prompt": text, **tool}, client)
 
 
 def read_as_json(text: str) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learning_memory_server.lessons.errors.cures import cure_id
 
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.cures import cure_id
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.sharing.promote import LEARNED

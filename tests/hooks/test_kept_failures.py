@@ -4,12 +4,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 
 from learning_memory_server.journal.archive.contents import checked_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from learning_memory_server.lessons.finder import AdviceFinder
 
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery
-from learning_memory_server.lessons.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations import operate

@@ -5,13 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from learning_memory_server.lessons.errors.cures import files_of, is_risky
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.lessons.errors.cures import files_of, is_risky
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 from learning_memory_server.model.answer import Said
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
 from tests.client_folders import folder_name

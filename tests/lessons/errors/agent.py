@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.lessons.errors.pending import Ran
+
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.redaction.gate import RedactionGate
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Learner, unknown
+from learning_memory_server.lessons.errors.pending import Ran
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Learner, unknown
-from learning_memory_server.lessons.errors.pending import Ran
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
