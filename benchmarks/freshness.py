@@ -5,8 +5,8 @@ NAME==VERSION`), ten or more of at least five projects. This repository's own hi
 commits, evenly spread.
 
 The rule, which is older than all figures: in each release but the last, 40 functions of at least three lines are drawn,
-and a lesson is tied to each. Of every other function its author edited up to three lines in a row; of the rest it names
-file and function in its text. What happened to the function in each later release is the truth:
+and a lesson is tied to each. Of every other function its author edited the file; of the rest it names the file in its
+text. What happened to the function in each later release is the truth:
 
 - same: a function of this name has the same syntax tree, docstring aside, in this file or elsewhere in the project
 - gone: the project has no function of this name, in whatever class
@@ -31,15 +31,14 @@ from typing import NamedTuple
 
 from benchmarks.measuring import Option, options_of
 from learning_memory_server.lessons.files.anchoring import found_files
-from learning_memory_server.lessons.files.freshness import Freshness, digests
-from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Resolution
+from learning_memory_server.lessons.files.freshness import Freshness, State
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 
 ROOT = Path(__file__).parents[1]
 DRAWN = 40
-EDITED = 3
+LEAST_LINES = 3
 COMMITS = 12
-WAYS = ("anchors", "whole files", "age")
 
 
 class Function(NamedTuple):
@@ -70,10 +69,8 @@ class Said(NamedTuple):
     project: str
     is_edit: bool
     truth: str
-    anchors: str
     files: str
     age: float
-    lost: float
 
 
 def functions_in(file: str, content: bytes) -> Iterator[Function]:
@@ -144,9 +141,8 @@ def write(root: Path, before: Mapping[str, bytes], release: Release) -> None:
     git(root, "commit", "-qm", "a release", "--allow-empty")
 
 
-def lesson(project: str, number: int, function: Function, release: Release, root: Path, chance: random.Random) -> Ghap:
+def lesson(project: str, number: int, function: Function, release: Release, root: Path) -> Ghap:
     """Return an entry about a function, anchored as the server does."""
-    lines = release.files[function.file].splitlines()[function.first : function.last]
     named = "" if number % 2 else f" in `{function.name}` of {function.file}"
     entry = Ghap(
         id=f"ghap_{release.at:%Y%m%d_%H%M%S}_{number:06x}",
@@ -161,10 +157,7 @@ def lesson(project: str, number: int, function: Function, release: Release, root
         prediction="Then the test passes",
         resolution=Resolution(OutcomeStatus.CONFIRMED, "It did", release.at, lesson=Lesson("reading it")),
     )
-    start = chance.randrange(max(len(lines) - EDITED, 0) + 1)
-    edited = Anchor(function.file, lines="".join(digests(lines[start : start + EDITED])))
-    touched = {function.file: edited} if number % 2 else {}
-    found = found_files(entry, str(root), touched)
+    found = found_files(entry, str(root), {function.file: False} if number % 2 else {})
     return replace(entry, anchors=tuple(anchor for anchor, _ in found))
 
 
@@ -190,16 +183,12 @@ def judged(project: str, releases: Sequence[Release], root: Path) -> Iterator[Sa
         freshness.look([entry for entry, _, _ in lessons], project, str(root))
         for number, (entry, function, earlier) in enumerate(lessons):
             found = freshness.find(entry, str(root))
-            said = "same" if found is None or not found.changed else "gone" if "gone" in found.words else "changed"
-            content = release.files.get(function.file)
-            whole = "gone" if content is None else "same" if content == earlier.files[function.file] else "changed"
+            said = (found.state if found else State.SAME).name.lower()
             days = (release.at - earlier.at).total_seconds() / 86_400
-            yield Said(
-                project, bool(number % 2), fate(function, later), said, whole, days, found.changed if found else 0.0
-            )
-        long = [each for each in functions if each.last - each.first >= EDITED - 1]
+            yield Said(project, bool(number % 2), fate(function, later), said, days)
+        long = [each for each in functions if each.last - each.first >= LEAST_LINES - 1]
         for function in chance.sample(long, min(DRAWN, len(long))):
-            entry = lesson(project, len(lessons), function, release, root, chance)
+            entry = lesson(project, len(lessons), function, release, root)
             lessons.append((entry, function, release))
 
 
@@ -223,8 +212,7 @@ def report(said: Sequence[Said]) -> dict[str, dict[str, float]]:
     """Return the figures of each way."""
     ages = {name: best_age([each for each in said if each.project != name]) for name in {each.project for each in said}}
     ways = {
-        "anchors": [each.anchors for each in said],
-        "whole files": [each.files for each in said],
+        "files": [each.files for each in said],
         "age": ["changed" if each.age >= ages[each.project] else "same" for each in said],
     }
     figures = {}
@@ -256,17 +244,15 @@ def main() -> None:
     figures = {}
     for group, chosen in groups.items():
         truths = Counter(each.truth for each in chosen)
-        figures[group] = report(chosen) if group not in projects else {"anchors": report([*chosen])["anchors"]}
+        figures[group] = report(chosen) if group not in projects else {"files": report([*chosen])["files"]}
         print(
             f"{group}: {len(chosen):,} judgements, {truths['same']:,} same, {truths['changed']:,} changed, {truths['gone']:,} gone"
         )
         for way, found in figures[group].items():
             print(f"  {way:12} " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()))
-    for least, most in ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.01)):
-        some = [each.truth == "same" for each in said if each.anchors == "changed" and least < each.lost <= most]
-        print(
-            f"of {least:.2f} to {most:.2f} changed: {len(some):,}, still the same {sum(some) / max(len(some), 1):.3f}"
-        )
+    for state in State:
+        true = [each.truth == "same" for each in said if each.files == state.name.lower()]
+        print(f"{state.name.lower()}: {len(true):,} judgements, {sum(true) / max(len(true), 1):.3f} still true")
     if options.json:
         print(json.dumps(figures))
 

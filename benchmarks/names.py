@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from learning_memory_server.lessons.names import names_in
+
 from benchmarks.lessons import DATA, filled, lesson_of
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
 from benchmarks.values import groups
 from learning_memory_server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
 from learning_memory_server.index.document import axis_text
-from learning_memory_server.lessons.names import names_in
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis

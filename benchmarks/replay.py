@@ -16,11 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from learning_memory_server.lessons.finder import AdviceFinder, Scored, best
+
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.lessons.finder import AdviceFinder, Scored, best
 from learning_memory_server.lessons.values.log import Likeness, document_of as value_document
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap

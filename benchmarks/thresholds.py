@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from learning_memory_server.lessons.finder import AdviceFinder, Background
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -48,7 +49,6 @@ from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
 from learning_memory_server.lessons.clustering.density import unit_rows
-from learning_memory_server.lessons.finder import AdviceFinder, Background
 from learning_memory_server.lessons.values.store import learned_text
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.server.views.calibration_views import RateView, ScoreView
+from learning_memory_server.server.views.calibration_views import CalibrationView
 from learning_memory_server.server.views.entry_views import EntryKey, Member, ScoredExperience, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
 from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
@@ -31,17 +31,6 @@ from scripts.report_documents import (
     UninstallDocument,
     WhyDocument,
 )
-
-
-class CalibrationView(TypedDict):
-    """The shares of hypotheses that held, and scores of the `first` and the `last` confidence stated for each entry."""
-
-    overall: RateView
-    first: ScoreView
-    last: ScoreView
-    by_domain: list[RateView]
-    by_strategy: list[RateView]
-    by_project: list[RateView]
 
 
 class EntryDocument(TypedDict):

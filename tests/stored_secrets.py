@@ -67,7 +67,7 @@ async def _filled(services: Services) -> dict[str, str]:
         signature,
         command,
         datetime.now(UTC),
-        remedy=f"{command} --retry 3",
+        worked=f"{command} --retry 3",
     )
     services.failure_log.add(failure)
     return {

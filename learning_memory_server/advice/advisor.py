@@ -87,7 +87,7 @@ class Advisor:
             shown.append(answer)
         if trigger.kind is TriggerKind.SESSION_END:
             self.live.ended(caller.session)
-            self.sessions.end(self.sessions.context_of(caller))
+            self.sessions.end(state)
         if trigger.is_of_entry:
             return shown[-1]
         words = "".join(each.text for each in shown)
@@ -104,7 +104,7 @@ class Advisor:
         if trigger.kind not in BUDGETS:
             return trigger, Shown()
         entry = trigger.entry or self.observer.collector.still_open.current(caller)
-        line = self._line(trigger, caller, entry)
+        line = self._line(trigger, caller, entry, state.context)
         if line.key and (known := self.log.find(line.id)):
             return trigger, self._shown(trigger, self._candidates_of(known), caller)
         try:
@@ -124,12 +124,11 @@ class Advisor:
     def _situation(self, trigger: Trigger, caller: Caller, state: SessionState) -> Situation:
         agent = caller.agent or MAIN_AGENT
         since = state.context_since if agent == MAIN_AGENT else None
-        shown = self.log.shown_to(self.sessions.context_of(caller), agent, since)
+        shown = self.log.shown_to(state.context, agent, since)
         return Situation(trigger, caller, self.room.lessons, shown, state.loaded)
 
-    def _line(self, trigger: Trigger, caller: Caller, entry: Ghap | None) -> Advice:
+    def _line(self, trigger: Trigger, caller: Caller, entry: Ghap | None, context: str) -> Advice:
         """Return the line of the log about a trigger, with nothing that is shown yet."""
-        context = self.sessions.context_of(caller)
         return Advice(
             channel=trigger.kind,
             items=(),

@@ -26,7 +26,6 @@ EMBEDDED: Final = (
     2  # Entries that are not indexed yet and are embedded at once, by shared terms: each takes 10 to 20 ms
 )
 MISLED: Final = 0.2  # What a lesson loses each time that it misled more often than it helped. entries, 2026-08
-CHANGED: Final = 0.2  # What it loses if all of its files have changed. `benchmarks.freshness`, 2026-09
 
 # ---- The least score of what is shown
 
@@ -43,7 +42,6 @@ LEAD_MOST: Final = 0.15  # The most lead that counts. entries, 2026-08
 LEAD_USUAL: Final = 0.1  # The lead that needs nothing and gives nothing. entries, 2026-08
 WEAKER: Final = 0.12  # How far below the best score a second lesson may be. entries, 2026-08
 COMPARED: Final = 8  # The best lessons that are compared with each other as near copies. entries, 2026-08
-JUDGED: Final = 5  # The best lessons whose files are looked at: with 20 files each, it takes 2 ms
 TERMS_LEAST: Final = 3  # Different terms of a prompt: "run the tests" has too few. prompts, 2026-09
 LINE_TERMS_LEAST: Final = 6  # Terms of an error's line that is looked for without its command, too. errors, 2026-09
 PROMPT_MAX: Final = 2_000  # Characters of a prompt that are used: the model reads no more

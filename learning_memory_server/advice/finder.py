@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.advice import constants
-from learning_memory_server.advice.scorer import Background, Near, Scored, best_of_each, lowered, scores
+from learning_memory_server.advice.scorer import Background, Near, Scored, best_of_each, scores
 from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.index.document import Collection, axis_text, point_id
 from learning_memory_server.index.queries import EntryQuery
@@ -55,7 +55,7 @@ class LessonFinder:
 
         Args:
             texts: The texts.
-            caller: Who asks: its project's lessons are found, and its folder's files are looked at.
+            caller: Who asks: its project's lessons are found.
             entry_id: The entry that asks, which is no lesson for itself.
             patience: Seconds to wait for an index that is not open yet.
 
@@ -68,8 +68,7 @@ class LessonFinder:
         if not self.index.is_open or self.index.scale.known is None:
             raise NotReadyError
         first, *others = await asyncio.gather(*(self._near(text, caller.project, entry_id) for text in texts))
-        scored = best_of_each(each.scored for each in (first, *others))
-        return Found(await self._as_files_are(scored, caller), first.usual, first.stored)
+        return Found(best_of_each(each.scored for each in (first, *others)), first.usual, first.stored)
 
     def has_term(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
         """Return whether an entry's text has one of these terms."""
@@ -126,17 +125,6 @@ class LessonFinder:
         # Through the collector, so that nothing forgotten is found.
         found = self.lessons.collector.look_up(name for name in points if name != entry_id).found
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
-
-    async def _as_files_are(self, scored: list[Scored], caller: Caller) -> list[Scored]:
-        """Return the lessons with less score where their files have changed; only what may be shown is judged."""
-        judged = sorted((each for each in scored if each.score >= constants.NAMED), key=lambda each: -each.score)
-        freshness = self.lessons.freshness
-        await freshness.judge((each.entry for each in judged[: constants.JUDGED]), caller.project, caller.folder)
-        return [self._as_its_files_are(each, caller.folder) for each in scored]
-
-    def _as_its_files_are(self, scored: Scored, folder: str) -> Scored:
-        fate = self.lessons.freshness.find(scored.entry, folder)
-        return lowered(scored, (1 + fate.changed) / 2) if fate and fate.changed and fate.by_lines else scored
 
     def _terms_of(self, entry: Ghap) -> frozenset[str]:
         known = self._terms.get(entry.id)

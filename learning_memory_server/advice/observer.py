@@ -13,7 +13,7 @@ from learning_memory_server.advice.sessions import SessionState
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.outcomes import exit_status, run_of
+from learning_memory_server.lessons.errors.outcomes import exit_status, is_test_or_build, run_of
 from learning_memory_server.lessons.errors.watch import CommandWatch, Ran
 from learning_memory_server.lessons.files.anchoring import Anchoring
 from learning_memory_server.lessons.files.freshness import name_in, project_root
@@ -21,6 +21,7 @@ from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing.promote import LEARNED, promoted
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
@@ -37,6 +38,7 @@ class Observer:
     failures: FailureLog
     anchoring: Anchoring
     names: Names
+    redaction: RedactionGate
     clock: Clock
 
     async def observe(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Observed]:
@@ -79,7 +81,7 @@ class Observer:
         name = root and name_in(root, str(Path(trigger.folder, trigger.file)))
         if not name:
             return Observed()
-        self.anchoring.touch(caller, name, trigger.new if trigger.is_edit else None)
+        self.anchoring.touch(caller, name, is_read=not trigger.is_edit)
         return Observed(file=name)
 
     async def _command(self, trigger: Trigger, caller: Caller) -> tuple[Trigger, Observed]:
@@ -89,7 +91,7 @@ class Observer:
             return nothing
         self.names.note(trigger.command, caller)
         try:
-            self._keep_run(trigger, caller)
+            await self._keep_run(trigger, caller)
             ended = await self.watch.saw(self._ran(trigger, caller))
             self.failures.add_worked(ended.worked, at=self.clock())
         except LearningMemoryError as problem:
@@ -100,11 +102,13 @@ class Observer:
         observed = Observed(line=ended.line, question=ended.question, tools=ended.tools, failure=ended.failure)
         return replace(trigger, kind=TriggerKind.ERROR), observed
 
-    def _keep_run(self, trigger: Trigger, caller: Caller) -> None:
-        if trigger.is_unknown:
+    async def _keep_run(self, trigger: Trigger, caller: Caller) -> None:
+        """Add the end of a test or build to the agent's open entry."""
+        if trigger.is_unknown or not is_test_or_build(trigger.command):
             return
+        redacted = await self.redaction.pass_data({"command": trigger.command})
         run = run_of(
-            trigger.command,
+            redacted.data["command"],
             trigger.output,
             trigger.error,
             at=self.clock(),
@@ -125,6 +129,7 @@ class Observer:
             has_failed=bool(trigger.error) if is_known else None,
             at=self.clock(),
             folder=trigger.folder or None,
+            top=caller.folder,
             agent=caller.agent or "",
             entry=entry.id if entry else "",
         )

@@ -9,7 +9,7 @@ shown from a bar on that depends on the trigger and on the size of the store. De
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from learning_memory_server.advice import constants
@@ -86,11 +86,6 @@ def best_of_each(found: Iterable[Iterable[Scored]]) -> list[Scored]:
     """Return the lessons that were scored for several texts, each with its best score."""
     scored = sorted((each for one in found for each in one), key=lambda each: each.score)
     return list({each.entry.id: each for each in scored}.values())
-
-
-def lowered(scored: Scored, changed: float) -> Scored:
-    """Return a lesson whose files have changed, as far as the share says."""
-    return replace(scored, score=scored.score - constants.CHANGED * changed)
 
 
 def bar_at_start(entries: int) -> float:

@@ -14,6 +14,7 @@ _TASKS: Final = 16  # Tasks of subagents that are remembered until these start: 
 class SessionState:
     """The state of one session, by the name that its client has for it."""
 
+    context: str  # a hash of its client's name for it
     context_since: datetime | None = None  # when the context of its main agent was last emptied
     started_at: datetime | None = None  # when its start was answered
     is_begun: bool = False  # whether it had a prompt
@@ -41,19 +42,15 @@ class Sessions:
         self._contexts: Recent[str, str] = Recent()
 
     def hear(self, caller: Caller, context: str) -> SessionState:
-        """Return the state of a session. `context` is its client's name for it: after `/clear`, it is another one."""
+        """Return the state of a session.
+
+        `context` is its client's name for it: after `/clear`, it is another one. A call of a tool does not say it.
+        """
         if context:
             self._contexts[caller.session] = context
-        return self.state_of(caller)
+        name = self._contexts.get(caller.session, caller.session)
+        return self._states.of(name, lambda: SessionState(name))
 
-    def context_of(self, caller: Caller) -> str:
-        """Return the client's present name of a caller's session."""
-        return self._contexts.get(caller.session, caller.session)
-
-    def state_of(self, caller: Caller) -> SessionState:
-        """Return the state of a caller's session."""
-        return self._states.of(self.context_of(caller), SessionState)
-
-    def end(self, context: str) -> None:
+    def end(self, state: SessionState) -> None:
         """Drop the state of a session that has ended."""
-        self._states.pop(context, None)
+        self._states.pop(state.context, None)

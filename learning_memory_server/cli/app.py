@@ -26,16 +26,16 @@ show            showing                  Show everything about one entry, value,
 memories        searching                List memories, the texts that agents kept, the last one added first.
 values          listing                  List values, the principles learned from clusters, and the verdicts on each.
 clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
-failures        listing                  List errors of commands, the last seen first, and what fixed them.
-calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
+failures        listing                  List errors of commands, the last seen first, and what worked next.
+calibration     calibration              Say whether agents are as sure as they may be, and how many hypotheses held.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 why             context                  Show the advice that hooks gave the last session of this project, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
-review          reviewing                Answer which advice agents may get: fixes of errors, lessons of others, and your refusals.
+review          reviewing                Answer which advice agents may get: lessons of others, and your refusals.
 resolve         reviewing                Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
-learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
+learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 import          maintenance.importing    Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
 forget          maintenance.erasing      Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.

@@ -84,9 +84,9 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     """List errors of commands, the last seen first, and what worked next.
 
     Failures of a project with the same line of output are one error; names,
-    paths and numbers do not count. Shows in how many of its sessions which
-    command worked next, and after how many of those the error stayed away.
-    Agents are shown none of this. `forget` takes the id of an error.
+    paths and numbers do not count. Shows the command that worked next most
+    often, in how many sessions it did, and after how many the error stayed
+    away. Agents see no figures. `forget` takes the id of an error.
     """
     stored = command.Offline(command.open_settings())
     wanted = command.chosen_project(project, stored)

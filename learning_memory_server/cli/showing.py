@@ -196,7 +196,7 @@ def _show_error(error: dict[str, Any]) -> None:
         ("times", f"{error['times']:,}"),
         ("sessions", f"{error['sessions']:,}"),
         ("line", out.one_line(error["line"])),
-        *([("worked next", out.one_line(worked_next(error)))] if "followed" in error else []),
+        *([("figures", out.one_line(worked_next(error)))] if "followed" in error else []),
     ]
     for failure in error["failures"]:
         facts += [

@@ -6,13 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.hooks.event import answer_of, trigger_of
+from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.system import timeouts
+
+_LOOKING: Final = frozenset(
+    {TriggerKind.SESSION_START, TriggerKind.PROMPT, TriggerKind.FILE, TriggerKind.LOADED, TriggerKind.SUBAGENT_START}
+)
+"""The triggers at which something in the project's folder is looked at."""
 
 
 @dataclass
@@ -32,7 +39,10 @@ class Hooks:
 
     async def _has_disks(self, trigger: Trigger, caller: Caller) -> bool:
         """Return whether what a trigger names can be looked at: a network disk that is gone holds whoever asks."""
-        paths = tuple(filter(None, (trigger.folder, caller.folder, trigger.file, trigger.transcript)))
+        folders = (trigger.folder, caller.folder) if trigger.kind in _LOOKING else ()
+        paths = tuple(filter(None, (*folders, trigger.file, trigger.transcript)))
+        if not paths:
+            return True
         asked = self._disks[trigger.folder].submit(partial(_touch, paths))
         try:
             await asyncio.wait_for(asyncio.wrap_future(asked), timeouts.GIT)

@@ -15,11 +15,13 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootC
 
 
 class Anchor(NamedTuple):
-    """A file that an experience is about, as it was then; an array in the journal, to be read fast."""
+    """A file that an experience is about, as it was then; an array in the journal, to be read fast.
+
+    Earlier versions wrote digests of lines between `blob` and `is_read`: see `journal.codec`.
+    """
 
     file: str  # its name in the project, with `/`
     blob: str = ""  # Git's id of its content, with line feeds as line ends
-    lines: str = ""  # digests of the edited or named lines, `limits.DIGEST` characters each
     is_read: bool = False  # whether it was read and neither edited nor named
 
 

@@ -2,9 +2,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from learning_memory_server.lessons.errors.pending import Ran
 
 from benchmarks.recurring import EACH, Row, Session, failures, figures, is_right, last_success, sessions_in, tell
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.server.settings import Settings
 from tests.lessons.errors.written import failed, ran, write_transcript
 from tests.support import NOON

@@ -67,6 +67,6 @@ def test_a_lesson_says_that_its_file_was_rewritten_or_is_gone(claude: ClaudeCode
     assert LESSON in same.told(0)
     assert "changed since" not in same.told()
     assert LESSON in changed.told(0)
-    assert "lines changed since" in changed.told(0)
+    assert "changed since" in changed.told(0)
     assert LESSON in gone.told(0)
     assert "its file is gone" in gone.told(0)

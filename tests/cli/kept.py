@@ -30,7 +30,7 @@ def kept(imported: Journal) -> Journal:
 
 
 def keep(journal: Journal) -> None:
-    """Add a value that all but one of its members support, two memories, and two errors, one without a remedy."""
+    """Add a value that all but one of its members support, two memories, and two errors."""
     members = tuple(f"ghap_20260101_0000{number:02}_abcdef" for number in range(0, 24, 3))
     isolate = value(VALUE, project="garden", member_ids=members)
     evidence = replace(isolate.evidence, threshold=0.2)
@@ -55,7 +55,7 @@ def keep(journal: Journal) -> None:
     )
 
 
-def _failure(number: int, command: str, remedy: str | None, signature: str = SIGNATURE) -> Failure:
-    session, times = f"{number:016x}", number + 1 if remedy else 1
+def _failure(number: int, command: str, worked: str | None, signature: str = SIGNATURE) -> Failure:
+    session, times = f"{number:016x}", number + 1 if worked else 1
     name, at = failure_id("garden", signature, session, command), NOON + timedelta(hours=number)
-    return Failure(name, "garden", session, signature, command, at, remedy, times=times)
+    return Failure(name, "garden", session, signature, command, at, worked, times=times)

@@ -68,33 +68,26 @@ def test_the_scores_are_those_of_the_journals_lines(run: Any, journal: Journal) 
 
 
 def test_one_project_is_counted_alone(run: Any, journal: Journal) -> None:
-    whole = json.loads(run("calibration", "--json").stdout)
-    assert {rate["name"] for rate in whole["by_project"]} == {"garden", "orchard"}
-    garden = json.loads(run("calibration", "--project", "current", "--json").stdout)
+    garden = json.loads(run("calibration", "--project", "current", "--json").stdout)["overall"]
     expected = [held for data, held in judged(journal) if data["project"] == "garden"]
-    assert [(rate["name"], rate["held"], rate["total"]) for rate in garden["by_project"]] == [
-        ("garden", sum(expected), len(expected))
-    ]
+    assert (garden["held"], garden["total"]) == (sum(expected), len(expected))
 
 
 @pytest.mark.usefixtures("journal")
-def test_a_person_sees_shares_scores_and_bins(run: Any) -> None:
-    shown = run("calibration").stdout
-    assert "held          20 of 30 judged entries (67%)" in shown
-    for word in ("Brier score 0.", "0.9 to 1.0", "testing", "read-the-error", "orchard"):
+def test_a_person_reads_the_verdict_first_then_shares_scores_and_bins(run: Any) -> None:
+    document, shown = json.loads(run("calibration", "--json").stdout), run("calibration").stdout
+    assert shown.splitlines()[0] == document["verdict"]
+    assert "held          20 of 30 judged entries (67%; 95 % interval 49% to 81%)" in shown
+    for word in ("Brier score 0.", "90% to 100%"):
         assert word in shown
+    assert sum(part["count"] for part in document["bins"]) == document["last"]["count"]
 
 
 def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
     assert run("calibration").stdout.startswith("No entry was confirmed or falsified yet. ")
 
 
-def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> None:
-    last = json.loads(run("calibration", "--json").stdout)["last"]
-    says, held = round(100 * last["confidence"]), round(100 * last["share"])
-    word = "sure" if says > held else "unsure"
-    first = run("calibration").stdout.splitlines()[0]
-    assert first == f"Agents say {says}%, {held}% come true: {abs(says - held)} points too {word}."
+def test_status_counts_what_agents_were_shown_and_what_came_of_it(run: Any, storage: Path, journal: Journal) -> None:
     entry = ObservationCollector(journal, utc_now).list_resolved()[0].id
     shown = [
         Advice(

@@ -118,8 +118,5 @@ def test_with_json_the_demo_prints_what_was_kept_and_its_store_is_a_story_of_six
     assert {each["standing"] for each in page["values"]} == {"supported", "contested"}
     assert page["told"][""]["helped"] >= 5
     assert page["told"][""]["misled"] >= 3
-    told = [each for error in page["errors"] for each in error["failures"] if "shown" in each]
-    assert [each["worked"] for each in told] == [each["remedy"] for each in told]
-    assert len(told) >= 3
-    assert "npm run build" in {each["text"] for each in page["waiting"]}
+    assert sum(each["sessions"] > 1 and "followed" in each for each in page["errors"]) >= 1
     assert [each["goal"] for each in page["open"]] == ["Find out why the payment test fails only when all tests run"]

@@ -47,7 +47,7 @@ def test_json_has_everything_under_its_kind(run: Any) -> None:
     assert (len(value["evidence"]["member_ids"]), len(value["supported_by"])) == (8, 7)
     assert (value["standing"], value["contradicted_by"]) == ("supported", [])
     error = json.loads(run("show", ERROR, "--json").stdout)["error"]
-    assert (error["times"], error["remedy"], len(error["failures"])) == (3, "python3 -m pytest tests/beds.py", 3)
+    assert (error["times"], error["followed"], len(error["failures"])) == (3, "python3 -m pytest tests/beds.py", 3)
     memory = json.loads(run("show", MEMORIES[1], "--json").stdout)["memory"]
     assert memory["text"] == "玫瑰在四月修剪 🌹 " * 12
 

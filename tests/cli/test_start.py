@@ -64,10 +64,12 @@ def test_without_a_terminal_nothing_is_changed(run: Run, transcripts: Path, stor
 def test_the_account_of_the_past_comes_first(run: Run, transcripts: Path) -> None:
     write_sessions(transcripts)
     done = run("start")
-    assert "    6  ran `python` in" in done.stdout
-    assert "worked in 3" in done.stdout
+    lines = [line.strip() for line in done.stdout.splitlines() if " sessions  `" in line]
+    assert lines[0].startswith("3 sessions  `python -m pytest -q`: /usr/bin/python: No module named pytest;")
+    assert "`python3 -m pytest -q` followed and worked in 3" in printed(done)
+    assert len(lines) == 4
     document = json.loads(run("start", "--json").stdout)
-    assert [(each["failed"], each["sessions"]) for each in document["losses"]] == [(6, 3), (2, 2), (2, 2)]
+    assert [(each["sessions"], each["followed_in"]) for each in document["figures"]] == [(3, 3), (2, 2), (2, 2), (3, 1)]
 
 
 def test_on_a_build_server_nothing_is_learned(run: Run, transcripts: Path, storage: Path) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, without_empty
 from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item, Reason, TriggerKind
+from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
 from learning_memory_server.model.vocabulary import Axis, Stance
@@ -52,10 +53,10 @@ FAILURES = st.builds(
     signature=ANY,
     command=ANY,
     created_at=MOMENTS,
-    remedy=st.none() | ANY,
-    shown=st.none() | ANY,
+    worked=st.none() | ANY,
     times=st.integers(1, 10**6),
-    support=st.none() | st.sampled_from([0.0, 0.75, 1.0]),
+    advice=st.none() | st.builds(Item, ANY, st.sampled_from(AdviceKind)),
+    returned=st.booleans(),
 )
 ADVICES = st.builds(
     Advice,
@@ -166,3 +167,9 @@ def test_data_that_is_not_an_entry_is_refused(broken: dict[str, Any]) -> None:
 
     with pytest.raises((KeyError, ValueError, TypeError)):
         GHAP.decode(data)
+
+
+def test_the_digests_of_lines_that_earlier_versions_kept_of_a_file_are_passed_over() -> None:
+    data = GHAP.encode(ghap(anchors=(Anchor("a.py", "0" * 40, is_read=True), Anchor("b.py"))))
+    earlier = [["a.py", "0" * 40, "0123abcd", True], ["b.py", "", "", False]]
+    assert GHAP.encode(GHAP.decode({**data, "anchors": earlier})) == data

@@ -88,7 +88,8 @@ WITHHELD = {"withheld": True, "probability": 0.25}  # As an earlier version wrot
 SHOWN = Item(ENTRY.id, AdviceKind.EXPERIENCE, 0.5, Reason.SIMILAR, Effect.HELPED)
 ADVICE_KEPT = Advice(TriggerKind.ENTRY_START, (SHOWN,), PROJECT, NOON, OPEN.id, 1, others=WITHHELD)
 WORDS = (PROJECT, SESSION, "KeyError: <name>", "python run.py")
-FAILURE_KEPT = Failure(failure_id(*WORDS), *WORDS, NOON, "python3 run.py", times=2, support=0.75, named=("run.py",))
+OTHERS = {"support": 0.75, "named": ["run.py"]}  # What earlier versions wrote
+FAILURE_KEPT = Failure(failure_id(*WORDS), *WORDS, NOON, "python3 run.py", times=2, others=OTHERS)
 MEMORY_KEPT = Memory(
     "00000000-0000-4000-8000-000000000001",
     "The builds are slow on Mondays.",

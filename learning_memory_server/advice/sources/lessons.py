@@ -41,7 +41,7 @@ class LessonsSource:
         belief = f"{entry.goal}\n{entry.hypothesis}"
         found = await self.finder.find([belief, f"{belief}\n{entry.action}\n{entry.prediction}"], caller, entry.id)
         bar = bar_at_start(found.stored)
-        return _newest(best(found.scored, bar), found, bar)
+        return await self._newest(best(found.scored, bar), found, bar, caller)
 
     async def _at_text(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return the lesson for a prompt, a task or a failed command: only the best, and for nearly all texts none."""
@@ -62,7 +62,7 @@ class LessonsSource:
         is_run = is_error and self.names.runs(text, chosen[0].entry, caller)
         if not (is_run or await self._bears(chosen[0].entry, text, found, caller)):
             return []
-        return _newest(chosen, found, bar)
+        return await self._newest(chosen, found, bar, caller)
 
     def _is_worn(self, entry: Ghap) -> bool:
         """Return whether a lesson was shown so often without helping that a name is not enough any more."""
@@ -77,8 +77,11 @@ class LessonsSource:
         mine = next((each for each in found.scored if each.entry.id == entry.id), None)
         return mine is not None and mine.score >= (constants.NAMED if mine.by_terms else bar_at_start(found.stored))
 
-
-def _newest(chosen: list[Scored], found: Found, bar: float) -> list[Candidate]:
-    """Return the candidates for lessons: in place of each the newest about the same matter."""
-    entries = [each.entry for each in found.scored]
-    return [Candidate(newest_about(each.entry, entries), each.reason(bar), score=each.score) for each in chosen]
+    async def _newest(self, chosen: list[Scored], found: Found, bar: float, caller: Caller) -> list[Candidate]:
+        """Return the candidates for lessons: in place of each the newest about the same matter."""
+        entries = [each.entry for each in found.scored]
+        candidates = [
+            Candidate(newest_about(each.entry, entries), each.reason(bar), score=each.score) for each in chosen
+        ]
+        await self.finder.lessons.freshness.judge((each.entry for each in candidates), caller.project, caller.folder)
+        return candidates

@@ -120,10 +120,10 @@ async def learn_from(
     the git directory there was made. Others are counted, and left out.
     Shows the line that names each error, the command, and the next command
     that worked, and asks whether to keep them. Secrets and folders of this
-    machine are left out. `failures` and the page list the errors afterwards:
-    these figures are for you, and agents are shown none of them. `review` then
-    asks about calls that you refused with words. Run it again after an
-    interruption, or later: what is known is not added twice.
+    machine are left out. `failures` and the page list the errors afterwards,
+    for you: agents see no figures. `review` then asks about calls that you
+    refused with words. Run it again after an interruption, or later: what is
+    known is not added twice.
     """
     began = monotonic()
     settings = open_settings()
@@ -172,7 +172,7 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
                 if owners.has_strayed(ran.folder, began):
                     lesson.strayed += 1
                     continue
-                await learner.saw(ran := replace(ran, project=project).with_known_end())
+                await learner.saw(ran := replace(ran, project=project, top=began.folder).with_known_end())
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]

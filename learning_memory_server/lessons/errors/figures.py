@@ -30,6 +30,7 @@ _SAYS_ERROR: Final = re.compile(r"^(?:error|fatal|Error): (?=\S)")
 _LINE_MAX: Final = 160
 _SHOWN: Final = 80  # Characters of a command that are shown
 _MESSAGE: Final = re.compile(r"(\bgit commit\b[^\n\"']{0,80}?) (?:-a?m|--message) .*", re.DOTALL)
+_MESSAGE_OPTIONS: Final = frozenset({"-m", "-am", "--message"})
 _OUTPUT: Final = re.compile(r"(?:\s{1,3}2>&1)?(?:\s{0,3}\|\s{0,3}(?:head|tail)\b[^|;&]{0,20})?$")
 """The end of a command that only shortens what it shows."""
 _NO_FILE: Final = re.compile(
@@ -69,7 +70,7 @@ class Figures:
     @property
     def is_about_the_place(self) -> bool:
         """Whether the error is of a tool or of the machine, not of the code that is written."""
-        is_own = any(map(_is_own, _programs(self.command))) and not _OF_SHELL.match(self.line)
+        is_own = any(_is_own(step.call) for step in parse(self.command).steps) and not _OF_SHELL.match(self.line)
         if is_own or _NO_FILE.match(self.line) or _OF_TESTS.search(self.line) or self.line.endswith(":"):
             return False
         return self.is_of_call or not (self.is_of_check or is_exception(self.line))
@@ -92,9 +93,10 @@ class Figures:
         """What a person reads of the command that worked next; nothing if that may be chance."""
         if self.followed_in == 0 or (self.followed_in == 1 and (self.sessions > 1 or not self.is_related)):
             return ""
+        where = f" in {self.followed_in:,}" if self.sessions > 1 else ""
         if self.followed == self.command:
-            return f"the same command then worked in {self.followed_in}"
-        return f"`{shown_command(self.followed)}` followed and worked in {self.followed_in}"
+            return f"the same command then worked{where}"
+        return f"`{shown_command(self.followed)}` followed and worked{where}"
 
 
 def figures_of(known: Sequence[Failure]) -> Figures:
@@ -150,7 +152,7 @@ def _rank(figures: Figures) -> tuple[float, ...]:
         kind,
         -figures.sessions,
         not figures.is_of_call,
-        not figures.is_related,
+        not figures.follower,
         -figures.times,
         -as_seen(figures.last_seen).timestamp(),
     )
@@ -160,9 +162,9 @@ def _programs(command: str) -> frozenset[str]:
     return parse(command).programs - {"cd"}
 
 
-def _is_own(program: str) -> bool:
-    """Return whether a program is called by a path, as what is being written is; tools are in folders named `bin`."""
-    return "/" in program and "bin" not in re.split(r"[/.]", program)
+def _is_own(call: Sequence[str]) -> bool:
+    """Return whether a call runs a program by its path, as one under work; tools are in folders named `bin`."""
+    return bool(call) and "/" in call[0] and "bin" not in re.split(r"[/.]", call[0])
 
 
 def _most_usual(commands: Iterable[Iterable[str]]) -> str:
@@ -193,11 +195,12 @@ def plain_command(text: str) -> str:
 
 def shown_command(text: str) -> str:
     """Return a command as a person reads it: in one line, without a message and without what shortens its output."""
-    return shortened(_OUTPUT.sub("", one_line(_MESSAGE.sub(r"\1", text))), _SHOWN)
+    return shortened(_OUTPUT.sub("", one_line(_MESSAGE.sub(r"\1", text)).removeprefix("cd . && ")), _SHOWN)
 
 
 def _without_message(words: Sequence[str]) -> list[str]:
-    """Return the words of a command without the text of a commit."""
-    is_commit = words[0] == "git" and "commit" in words[:4]
+    """Return the words of a command without the message of a commit."""
+    if words[0] != "git" or "commit" not in words[:4]:
+        return list(words)
     pairs = zip(("", *words[:-1]), words, strict=True)
-    return [word for before, word in pairs if not (is_commit and before in {"-m", "-am", "--message"})]
+    return [word for before, word in pairs if not {before, word} & _MESSAGE_OPTIONS]

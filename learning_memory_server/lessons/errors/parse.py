@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<operator>\|\||&&|\|&|;;|[;&|()\n])|(?P<word>{_WORD})",
     re.DOTALL,
 )
-ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _SUBSTITUTION: Final = re.compile(r"`|\$\((?!\()|\$\{[\w\[]*+[^\w}\[]")
 _QUOTED: Final = re.compile(r"'[^']*'")
 _DURATION: Final = re.compile(r"[\d.]+[smhd]?")
@@ -55,10 +55,7 @@ _WITHOUT_COMMANDS: Final = frozenset(
     "cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black".split()
 )
 """Programs whose first word is their operand."""
-LEAST_SHARED: Final = 0.25  # The least share of two commands' words that similar ones have in common
-_TYPO_MAX: Final = 2
-_WORD_MAX: Final = 100  # Letters of a word that may be a typo
-RUNNER_WORDS: Final = (
+_RUNNERS: Final = (
     *((runner, "run") for runner in ("uv", "poetry", "pipenv", "pdm", "rye", "hatch")),
     *((runner, "exec") for runner in ("bundle", "pnpm", "yarn")),
     *((runner,) for runner in ("npx", "yarn")),
@@ -73,13 +70,11 @@ class Step:
 
     joined: str  # the operator before it
     words: tuple[str, ...]  # its words as they are written
-    places: tuple[tuple[int, int], ...]  # where each of them begins and ends
-    redirections: tuple[str, ...] = ()  # where it reads or writes, other than what only concerns what is seen
 
     @property
     def start(self) -> int:
         """How many words come before the program: variables, and programs whose argument it is."""
-        rest = dropwhile(lambda word: ASSIGNMENT.match(word) is not None, self.words)
+        rest = dropwhile(lambda word: _ASSIGNMENT.match(word) is not None, self.words)
         return len(self.words) - len(list(dropwhile(_wraps, rest)))
 
     @property
@@ -97,7 +92,6 @@ class Step:
 class Command:
     """A command."""
 
-    text: str  # its text without comments
     steps: tuple[Step, ...]  # what it does, without what only shapes the output
     is_certain: bool  # whether this is all that it does
     is_hidden: bool = False  # whether its status is not that of its last step
@@ -138,7 +132,7 @@ def parse(text: str) -> Command:
 @lru_cache(1024)
 def _parsed(text: str) -> Command:
     read = _Reader(text)
-    return Command(read.text.strip(), tuple(read.steps), read.is_certain, read.is_hidden, tuple(read.printed))
+    return Command(tuple(read.steps), read.is_certain, read.is_hidden, tuple(read.printed))
 
 
 class _Reader:
@@ -147,9 +141,9 @@ class _Reader:
     def __init__(self, text: str) -> None:
         readable = _REDACTED.sub("redacted", text[:_LONGEST])
         self.is_certain = readable == text and not text.endswith("\N{HORIZONTAL ELLIPSIS}")
-        self.is_hidden, self.printed, self.text = False, dict[str, None](), ""
+        self.is_hidden, self.printed = False, dict[str, None]()
         self.steps: list[Step] = []
-        words: list[tuple[str, int]] = []
+        words: list[str] = []
         redirections: list[str] = []
         joined, ends, place = "", list[str](), 0
         while place < len(readable):
@@ -161,7 +155,7 @@ class _Reader:
             if token["comment"]:
                 continue
             if word := token["word"]:
-                words.append((word, len(self.text)))
+                words.append(word)
             elif token["redirection"]:
                 redirections.append(token["redirection"])
             elif token["end"]:
@@ -174,16 +168,14 @@ class _Reader:
                 while operator == "\n" and ends:
                     found = re.compile(rf"^[ \t]*{ends.pop(0)}[ \t]*$", re.MULTILINE).search(readable, place)
                     place = found.end() if found else len(readable)
-            self.text += token.group()
         self._add(joined, words, redirections)
 
-    def _add(self, joined: str, words: list[tuple[str, int]], redirections: list[str]) -> None:
+    def _add(self, joined: str, words: list[str], redirections: list[str]) -> None:
         if not words:
             self.is_certain &= not redirections
             return
-        others = tuple(each for each in redirections if not _ONLY_OUTPUT.fullmatch(each))
-        places = tuple((at, at + len(word)) for word, at in words)
-        step = Step(joined, tuple(word for word, _ in words), places, others)
+        others = [each for each in redirections if not _ONLY_OUTPUT.fullmatch(each)]
+        step = Step(joined, tuple(words))
         program = step.words[0]
         self.is_certain &= program not in _UNREADABLE
         self.is_certain &= not any(_SUBSTITUTION.search(_QUOTED.sub("", word)) for word in step.words)
@@ -209,10 +201,10 @@ class _Reader:
 
 def program(call: Sequence[str]) -> str:
     """Return the name of the program that a call runs, without its folder and version."""
-    return without_version(call[0].replace("\\", "/").rsplit("/", 1)[-1])
+    return _without_version(call[0].replace("\\", "/").rsplit("/", 1)[-1])
 
 
-def without_version(word: str) -> str:
+def _without_version(word: str) -> str:
     """Return a word without a number at its end: `python3.11` is `python`."""
     return _VERSION.sub("", word)
 
@@ -223,14 +215,14 @@ def head(words: Sequence[str]) -> tuple[int, str]:
     plain = program(words)
     if plain in {"python", "py"} and len(words) > 2 and words[1] == "-m":
         return 3, words[2]
-    for runner in RUNNER_WORDS:
+    for runner in _RUNNERS:
         rest = words[len(runner) :]
         if tuple(words[: len(runner)]) == runner and rest and re.match(r"[\w./]", rest[0]):
             length, name = head(rest)
             return len(runner) + length, name
     if tuple(words[:2]) == ("docker", "compose"):
         return 2, "docker-compose"
-    name = name if "/" in name else without_version(name)
+    name = name if "/" in name else _without_version(name)
     return 1, _SAME.get(name, name)
 
 
@@ -238,45 +230,6 @@ def subcommand(name: str, rest: Sequence[str]) -> tuple[str, ...]:
     """Return the first words after a program that name what it does; a file or a text is none."""
     names = [word for word in rest if not word.startswith("-")][: 0 if name in _WITHOUT_COMMANDS else 2]
     return tuple(takewhile(re.compile(r"[a-z][a-z:-]*").fullmatch, names))
-
-
-def are_similar(one: Command, other: Command) -> bool:
-    """Return whether two commands try the same: a program and its sub-command in common, and enough other words."""
-    mine, others = [{about for step in each.steps if (about := _about(step))} for each in (one, other)]
-    if not mine & others:
-        return False
-    words, others_words = [{without_version(word.removeprefix("./")) for word in each.words} for each in (one, other)]
-    named = {word for about in mine & others for word in about[:1]}
-    together, shared = words | others_words, words & others_words
-    return len(shared) >= LEAST_SHARED * len(together) and bool(
-        shared - named or words <= named or others_words <= named
-    )
-
-
-def likeness(one: Command, other: Command) -> float:
-    """Return the share of their words that two commands have in common, from 0 to 1."""
-    together = one.words | other.words
-    return len(one.words & other.words) / len(together) if together else 1.0
-
-
-def is_typo(one: str, other: str) -> bool:
-    """Return whether two words differ, by at most two letters that were added, left out or replaced."""
-    if abs(len(one) - len(other)) > _TYPO_MAX or len(one) > _WORD_MAX:
-        return False
-    row = list(range(len(other) + 1))
-    for number, letter in enumerate(one, start=1):
-        before, row = row, [number]
-        for place, wanted in enumerate(other, start=1):
-            row.append(min(before[place] + 1, row[-1] + 1, before[place - 1] + (letter != wanted)))
-    return 0 < row[-1] <= min(_TYPO_MAX, len(one) // 2, len(other) // 2)
-
-
-def _about(step: Step) -> tuple[str, ...]:
-    words = step.call
-    if not words or words[0] == "cd":
-        return ()
-    length, name = head(words)
-    return (name, *subcommand(name, words[length:])[:1])
 
 
 def looks(step: Step) -> bool:

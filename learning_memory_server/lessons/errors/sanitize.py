@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from learning_memory_server.lessons.errors.parse import parse, program
-from learning_memory_server.lessons.files.freshness import split_at_top
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
@@ -271,16 +270,32 @@ async def sanitized(
     folder: str | None = None,
     output: str = "",
     *,
+    top: str = "",
     any_line: bool = False,
 ) -> SanitizedFailure:
-    """Return what may be kept of a command and its output; with `any_line` its last line is a signature, too."""
+    """Return what may be kept of a command and its output.
+
+    Args:
+        gate: Takes out secrets.
+        command: The command.
+        project: The name of the project.
+        folder: The working directory, to which paths are made relative.
+        output: The output.
+        top: The project's folder; where the command ran is kept relative to it.
+        any_line: Whether the last line is a signature if no line names an error.
+    """
     said = error_line(output) or ""
     line = said or last_line(output, {program([word]) for step in parse(command).steps for word in step.call[:2]})
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, split_at_top(folder or "")[1]]
+    texts = [whole_words(command, _COMMAND_EXAMINED), line, _below(folder or "", top)]
     command, line, below = (await gate.pass_data({"text": texts})).data["text"]
     signature = normalized(line) if said or any_line else None
     real_line = _marked(tidied(line, project, folder), _PRIVATE)
     kept_command = shortened(tidied(command, project, folder).strip(), COMMAND_MAX)
     return SanitizedFailure(kept_command, signature, comparable(real_line), real_line, below, said)
+
+
+def _below(folder: str, top: str) -> str:
+    """Return a folder relative to the project's; empty if it is not below that. The disk is not asked."""
+    return folder.removeprefix(f"{top}/") if top and folder.startswith(f"{top}/") else ""

@@ -19,7 +19,7 @@ from learning_memory_server.model.failure import During, Failure, failure_id
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.recent import Recent
 
-WITHIN: Final = 10  # How many commands after one that failed are looked at for the next one that works
+WITHIN: Final = 5  # How many commands after one that failed are looked at for the next one that works
 _OPEN_MAX: Final = 20  # Failures of an agent that wait for a command that works: the last ones
 _CALLS_MAX: Final = 200  # Characters of what a command calls by which lessons are looked for
 _SESSION: Final = re.compile(r"[0-9a-f]{16}")  # What the hash of a session looks like
@@ -37,6 +37,7 @@ class Ran:
     at: datetime
     folder: str | None = None  # the working directory, to which paths are made relative
     agent: str = ""  # which of the session's agents ran it: the next command is one of the same agent
+    top: str = ""  # the project's folder, if it is known
     entry: str = ""  # the id of the entry that was open for that agent, if that is known
 
     @property
@@ -110,7 +111,15 @@ class CommandWatch:
         if not (may_have_failed or about in self._open):
             return Ended(has_failed=ran.has_failed)
         output = ran.output if may_have_failed else ""
-        text = await sanitized(self._redaction, ran.command, ran.project, ran.folder, output, any_line=bool(ran.entry))
+        text = await sanitized(
+            self._redaction,
+            ran.command,
+            ran.project,
+            folder=ran.folder,
+            output=output,
+            top=ran.top,
+            any_line=bool(ran.entry),
+        )
         # Nothing awaits while the failures are taken out, so that no other command of the agent misses them.
         waiting = self._open.pop(about, [])
         for each in waiting:

@@ -1,1 +1,1 @@
-"""Anchors: the files and lines that experiences are about, and their later state."""
+"""Anchors: the files that experiences are about, and their later state."""

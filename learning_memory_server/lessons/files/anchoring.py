@@ -13,15 +13,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import full_parts
-from learning_memory_server.lessons.files.freshness import (
-    blob_ids,
-    digests,
-    known_to_git,
-    name_in,
-    project_root,
-    split_digests,
-    tracked_by_git,
-)
+from learning_memory_server.lessons.files.freshness import blob_ids, known_to_git, name_in, project_root, tracked_by_git
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Anchor, Ghap
@@ -33,12 +25,6 @@ from learning_memory_server.system.recent import Recent
 _LOOKED_AT: Final = 3 * limits.ANCHORS_MAX  # Files that are looked at for an entry: some are ignored, or not to be kept
 # Without what stands in front, each letter of a long word would be tried as a beginning.
 _PATH: Final = re.compile(r"(?<![\w@+~-])[\w@+~-]*(?:[./][\w@+~-]+)+")
-_NAME: Final = re.compile(r"`(\w{3,})`|\b(\w{3,})\(|\b(\w*[a-z0-9](?:_|[A-Z])\w*)\b")
-"""What looks like the name of something in code: in backticks, before a parenthesis, or of several words."""
-_DEFINITION: Final = re.compile(
-    rb"\s*(?:(?:export|public|private|protected|static|async|pub|default|final|abstract)\s+)*"
-    rb"(?:def|class|func|function|fn|interface|struct|enum|trait|module)\s+(\w+)"
-)
 
 log = structlog.get_logger()
 
@@ -52,20 +38,20 @@ class Anchoring:
 
     collector: ObservationCollector
     redaction: RedactionGate
-    _touched: Recent[str, dict[str, Anchor]] = field(default_factory=Recent, init=False)
+    # The files of each open entry, the last one last, each with whether it was read only.
+    _touched: Recent[str, dict[str, bool]] = field(default_factory=Recent, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
-    def touch(self, caller: Caller, name: str, new: str | None) -> None:
-        """Note that the caller's open entry is about a file: it was read, or lines were put in; None for a read."""
+    def touch(self, caller: Caller, name: str, *, is_read: bool) -> None:
+        """Note that the caller's open entry is about a file, which was read or edited."""
         entry = self.collector.still_open.current(caller)
         if entry is None or self.collector.still_open.is_ambiguous(caller):
             return
         files = self._touched.of(entry.id, dict)
-        before = files.pop(name, Anchor(name, is_read=True))
-        lines = [*split_digests(before.lines), *digests((new or "").encode("utf-8", "replace").splitlines())]
-        files[name] = before._replace(lines=_kept(lines), is_read=before.is_read and new is None)
+        files[name] = files.pop(name, True) and is_read
         if len(files) > _LOOKED_AT:
-            del files[next((each for each in files if files[each].is_read), next(iter(files)))]
+            only_read = (each for each in files if files[each])
+            del files[next(only_read, next(iter(files)))]
 
     def anchor(self, entry: Ghap, caller: Caller) -> None:
         """Anchor a resolved entry soon, to touched files and those that its texts name."""
@@ -80,7 +66,7 @@ class Anchoring:
         """Wait until what is resolved is anchored."""
         await asyncio.gather(*self._tasks)
 
-    async def _anchor(self, entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> None:
+    async def _anchor(self, entry: Ghap, folder: str, touched: Mapping[str, bool]) -> None:
         try:
             # The disk may be one of a network that is gone.
             finding = in_daemon_thread(partial(found_files, entry, folder, touched))
@@ -98,37 +84,30 @@ class Anchoring:
         return tuple(sorted(clean, key=lambda each: not each.is_read)[-limits.ANCHORS_MAX :])
 
 
-def found_files(entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> list[tuple[Anchor, bytes]]:
-    """Return the files of the project that an entry may be anchored to, with their content."""
+def found_files(entry: Ghap, folder: str, touched: Mapping[str, bool]) -> list[tuple[Anchor, bytes]]:
+    """Return the files of the project that an entry may be anchored to, with their content.
+
+    `touched` says of each file that tools have used whether it was only read. Files that the entry's texts name count
+    like edited ones.
+    """
     root = project_root(folder)
     if root is None:
         return []
     texts = "\n".join((*full_parts(entry), *entry.notes))
     is_repository = (root / ".git").exists()
-    files = {name: each for name, each in touched.items() if name_in(root, name) == name}
+    is_read = {name: each for name, each in touched.items() if name_in(root, name) == name}
     for path in _paths(texts, tracked_by_git(root) if is_repository else ()):
-        if (name := name_in(root, path)) and (name in files or (root / name).is_file()):
-            files[name] = files.pop(name, Anchor(name))._replace(is_read=False)
-    names = list(files)[-_LOOKED_AT:]
+        if (name := name_in(root, path)) and (name in is_read or (root / name).is_file()):
+            is_read.pop(name, None)  # What is named last comes last
+            is_read[name] = False
+    names = list(is_read)[-_LOOKED_AT:]
     allowed = set(known_to_git(root, names) if is_repository else names)
-    identifiers = {next(filter(None, each)).encode() for each in _NAME.findall(texts)}
     contents = ((name, read(root / name)) for name in names if name in allowed)
     return [
-        (_anchored(files[name], content, identifiers), content) for name, content in contents if content is not None
+        (Anchor(name, blob_ids(content)[0], is_read[name]), content)
+        for name, content in contents
+        if content is not None
     ]
-
-
-def _anchored(anchor: Anchor, content: bytes, identifiers: set[bytes]) -> Anchor:
-    """Return an anchor with the id of the content and its present lines."""
-    lines = content.splitlines()
-    there = set(digests(lines))
-    touched = [each for each in split_digests(anchor.lines) if each in there]
-    lines_kept = _kept([*digests(_defined(lines, identifiers)), *touched])
-    return anchor._replace(blob=blob_ids(content)[0], lines=lines_kept)
-
-
-def _kept(lines: Iterable[str]) -> str:
-    return "".join(list(dict.fromkeys(lines))[-limits.ANCHOR_LINES_MAX :])
 
 
 def _paths(texts: str, tracked: Iterable[str]) -> Iterator[str]:
@@ -138,15 +117,3 @@ def _paths(texts: str, tracked: Iterable[str]) -> Iterator[str]:
         ends = [name for name in tracked if name.endswith(f"/{path}")]
         if len(ends) == 1:
             yield ends[0]
-
-
-def _defined(lines: list[bytes], identifiers: set[bytes]) -> Iterator[bytes]:
-    """Yield the lines that define one of these names, with the lines that are indented deeper."""
-    for number, line in enumerate(lines):
-        if (found := _DEFINITION.match(line)) and found[1] in identifiers:
-            indent = len(line) - len(line.lstrip())
-            yield line
-            for inner in lines[number + 1 : number + limits.ANCHOR_LINES_MAX]:
-                if inner.strip() and len(inner) - len(inner.lstrip()) <= indent:
-                    break
-                yield inner

@@ -5,12 +5,12 @@ import hashlib
 import os
 import posixpath
 import re
-import zlib
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.model import limits
@@ -31,10 +31,6 @@ _PRIVATE: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """Files and folders that hold credentials, or git's own."""
-
-
-_LETTERS: Final = 6  # Letters and digits of a line that says something: of fewer are `else:` and `return`
-_SIGNS: Final = bytes(sign for sign in range(128) if not chr(sign).isalnum())
 
 
 def project_root(folder: str) -> Path | None:
@@ -88,19 +84,6 @@ def blob_ids(content: bytes) -> list[str]:
     return [hashlib.sha1(b"blob %d\0%b" % (len(each), each), usedforsecurity=False).hexdigest() for each in forms]
 
 
-def digests(lines: Iterable[bytes]) -> Iterator[str]:
-    """Yield the digests of lines that say something, however they are formatted."""
-    for line in lines:
-        words = b"".join(line.split()).replace(b"'", b'"').rstrip(b",")
-        if len(words.translate(None, _SIGNS)) >= _LETTERS:
-            yield f"{zlib.crc32(words):0{limits.DIGEST}x}"
-
-
-def split_digests(lines: str) -> list[str]:
-    """Return the digests that an anchor has in a row."""
-    return [lines[at : at + limits.DIGEST] for at in range(0, len(lines), limits.DIGEST)]
-
-
 def tracked_by_git(root: Path) -> list[str]:
     """Return the names of the regular files that a repository tracks."""
     lines = (line.partition("\t") for line in _listed(root, "--stage"))
@@ -119,19 +102,20 @@ def _listed(root: Path, *options: str) -> list[str]:
 _REMEMBERED: Final = 20_000  # How many verdicts are remembered, of files by their stamps, and of entries
 
 
-class _Seen(NamedTuple):
-    """The state of one file: the lost lines of the anchor. A file without lines counts as one."""
+class State(Enum):
+    """What became of a file, or of all the files of an experience."""
 
-    lost: int
-    is_there: bool = True
+    SAME = auto()
+    CHANGED = auto()
+    GONE = auto()
 
 
-class Judged(NamedTuple):
-    """What became of the files of an experience."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of the files of an experience. If only some of several are gone, the state is changed."""
 
-    changed: float  # the share that has changed or is gone: of the lines, if kept, else of the files
-    words: str  # about five, for people and agents; empty if nothing has changed
-    by_lines: bool = True  # whether lines tell, and not whole files, of which half the lessons are still true
+    state: State
+    words: str = ""  # about five, for people and agents; empty if nothing has changed
 
 
 @dataclass(eq=False)
@@ -139,7 +123,8 @@ class Freshness:
     """Judges experiences by the files of a folder. Nothing is raised, and nothing waits for a file system."""
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
-    _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
+    # What became of a file that an anchor is about, with the size and time that the file had then.
+    _seen: dict[tuple[Path, Anchor], tuple[object, State | None]] = field(default_factory=dict, init=False)
     # Of each folder, for others must not wait for a disk that hangs.
     _looking: dict[str, asyncio.Future[None]] = field(default_factory=dict, init=False)
 
@@ -163,8 +148,8 @@ class Freshness:
                 each.clear()
         inside: dict[str, bool] = {}
         for entry in wanted:
-            if seen := [(each, found) for each in _main(entry) if (found := self._look_at(root, each, inside))]:
-                self._last[entry.id, folder] = _judged(entry, seen)
+            if states := [found for each in _main(entry) if (found := self._look_at(root, each, inside))]:
+                self._last[entry.id, folder] = _judged(entry, states)
             else:
                 self._last.pop((entry.id, folder), None)
 
@@ -172,7 +157,7 @@ class Freshness:
         """Return what was judged last of an experience."""
         return self._last.get((entry.id, folder))
 
-    def _look_at(self, root: Path, anchor: Anchor, inside: dict[str, bool]) -> _Seen | None:
+    def _look_at(self, root: Path, anchor: Anchor, inside: dict[str, bool]) -> State | None:
         """Return what became of a file; None if that cannot be told. `inside` knows folders by now."""
         folder = anchor.file.rpartition("/")[0]
         if folder not in inside and is_allowed(anchor.file):
@@ -182,20 +167,18 @@ class Freshness:
         try:
             now = os.lstat(f"{root}/{anchor.file}")
         except (FileNotFoundError, NotADirectoryError):
-            return _Seen(_size(anchor), is_there=False)
+            return State.GONE
         except OSError:
             return None
         stamp = now.st_size, now.st_mtime_ns
         before = self._seen.get((root, anchor))
         if before and before[0] == stamp:
             return before[1]
-        seen = None
+        state = None
         if (content := read(root / anchor.file)) is not None:
-            is_same = anchor.blob in blob_ids(content)
-            there = frozenset() if is_same else frozenset(digests(content.splitlines()))
-            seen = _Seen(0 if is_same else _lost(anchor, there))
-        self._seen[root, anchor] = stamp, seen
-        return seen
+            state = State.SAME if anchor.blob in blob_ids(content) else State.CHANGED
+        self._seen[root, anchor] = stamp, state
+        return state
 
 
 def _main(entry: Ghap) -> Sequence[Anchor]:
@@ -204,25 +187,11 @@ def _main(entry: Ghap) -> Sequence[Anchor]:
     return [each for each in anchors if not each.is_read] or anchors
 
 
-def _size(anchor: Anchor) -> int:
-    return -(-len(anchor.lines) // limits.DIGEST) or 1  # An archive may have half a digest
-
-
-def _lost(anchor: Anchor, there: Container[str]) -> int:
-    """Return how many of an anchor's lines are not among these; of one without lines, it is the file that differs."""
-    return sum(each not in there for each in split_digests(anchor.lines)) if anchor.lines else 1
-
-
-def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
-    if not any(found.is_there for _, found in seen):
-        words = f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone"
-        return Judged(1.0, words, by_lines=False)  # Their lines may have moved
-    lost = sum(found.lost for _, found in seen)
-    total = sum(_size(anchor) for anchor, _ in seen)
-    differ = sum(found.lost > 0 for _, found in seen)
-    if not lost:
-        return Judged(0.0, "")
-    has_lines = any(anchor.lines for anchor, _ in seen)
-    what = f"{lost} of {total} lines" if has_lines else f"{differ} of {len(seen)} files"
-    words = f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"
-    return Judged(lost / total, words, by_lines=has_lines)
+def _judged(entry: Ghap, states: Sequence[State]) -> Judged:
+    count, changed = len(states), sum(each is not State.SAME for each in states)
+    if all(each is State.GONE for each in states):
+        return Judged(State.GONE, "its file is gone" if count == 1 else f"its {count} files are gone")
+    if not changed:
+        return Judged(State.SAME)
+    what = "its file" if count == 1 else f"{changed} of {count} files"
+    return Judged(State.CHANGED, f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}")

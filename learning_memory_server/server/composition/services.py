@@ -182,6 +182,7 @@ class Services(Indexed):
                 failures=self.failure_log,
                 anchoring=self.anchoring,
                 names=names,
+                redaction=self.redaction,
                 clock=clock,
             ),
             preferences=self.preferences,

@@ -9,14 +9,11 @@ from pydantic import Field
 from learning_memory_server.hooks.event import BEFORE_TOOL
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
-from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 from learning_memory_server.system.recent import Recent
 
 toolset = ToolSet()
-
-_COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 
 HOOK = "hook"  # The tool's name
 
@@ -25,13 +22,12 @@ class CallingAgents(Recent[str, str]):
     """Which agent of a connection's session makes which tool call, as the hook before the call says."""
 
 
-# Of outputs and prompts nothing is kept but counts and, without its secrets, the line of an error: finding the secrets
-# in all of them would take longer than everything else. So only the command is looked at here.
+# Of an event nothing is kept but counts, a command and the line of an error: what keeps these takes out their secrets.
+# Finding the secrets in everything here would take longer than everything else.
 @toolset.tool("Answer a hook", changes=True, wire=SILENT, is_for_models=False, kept=())
 async def hook(
     hooks: Hooks,
     agents: CallingAgents,
-    redaction: RedactionGate,
     caller: Caller,
     /,
     *,
@@ -51,15 +47,12 @@ async def hook(
 
     For a client's hooks. Of a hook before a `call` nothing is remembered but which agent makes it.
     """
-    agent, call, session, command = (_text_in(event, name) for name in ("agent", "call", "session", "command"))
+    agent, call, session = (_text_in(event, name) for name in ("agent", "call", "session"))
     if "agent" in event:
         caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
     if call and caller.agent and event.get("event") == BEFORE_TOOL:
         agents[call] = caller.agent
         return {"text": ""}
-    if command:
-        redacted = await redaction.pass_data({"command": command[:_COMMAND_MAX]})
-        event = {**event, "command": redacted.data["command"]}
     context = session_hash(session) if session else caller.session
     return {"text": await hooks.answer(event, caller, context)}
 

@@ -1,5 +1,6 @@
 """Calibration as commands and statistics show it. Shares and scores are not rounded."""
 
+from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final, NotRequired
@@ -7,8 +8,7 @@ from typing import Any, Final, NotRequired
 from typing_extensions import TypedDict
 
 from learning_memory_server.capture.entries.timeline import Tally
-from learning_memory_server.journal.codec import without_empty
-from learning_memory_server.lessons.calibration import Score, forecasts_of, rate, rates_by, score
+from learning_memory_server.lessons.calibration import Score, bins, forecasts_of, rate, score, verdict
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.views import fields
@@ -19,35 +19,42 @@ _DIGITS: Final = 4
 class RateView(TypedDict):
     """How many hypotheses held of `total` that were confirmed or falsified, with the 95 % interval of the share."""
 
-    name: str
     held: int
     total: int
     share: float | None
     interval: list[float]
 
 
+class ScoreView(TypedDict):
+    """How well stated confidence fits what happened: its mean, the share that held, and the Brier score.
+
+    `interval` is the 95 % interval of the share.
+    """
+
+    count: int
+    confidence: float
+    share: float
+    interval: list[float]
+    brier: float
+
+
 BinView = TypedDict(
-    "BinView",
-    {
-        "from": float,
-        "to": float,
-        "count": int,
-        "confidence": float,
-        "held": int,
-        "share": float,
-        "interval": list[float],
-    },
+    "BinView", {"from": float, "to": float, "count": int, "confidence": float, "share": float, "interval": list[float]}
 )
 
 
-class ScoreView(TypedDict):
-    """The Brier score of the stated confidence, and what came true in each bin. Only `count` if it is 0."""
+class CalibrationView(TypedDict):
+    """Whether predictions come true, and as often as agents state. `verdict` says it in a sentence.
 
-    count: int
-    confidence: NotRequired[float]
-    share: NotRequired[float]
-    brier: NotRequired[float]
-    bins: NotRequired[list[BinView]]
+    `first` and `last` are scores of the first and the last confidence that was stated for each entry; null if none was.
+    `bins` are of the last: what a reliability diagram shows.
+    """
+
+    verdict: str
+    overall: RateView
+    first: ScoreView | None
+    last: ScoreView | None
+    bins: list[BinView]
 
 
 class CalibrationStats(TypedDict):
@@ -62,13 +69,14 @@ class CalibrationStats(TypedDict):
 
 
 def calibration(entries: Sequence[Ghap]) -> dict[str, Any]:
-    """Return the calibration of resolved entries."""
-    groups = ("domain", "strategy", "project")
+    """Return a `CalibrationView` of resolved entries."""
+    first, last = (forecasts_of(entries, attrgetter(name)) for name in ("first_confidence", "last_confidence"))
     return {
-        "overall": fields(RateView, rate(entries)),
-        "first": _score(score(forecasts_of(entries, attrgetter("first_confidence")))),
-        "last": _score(score(forecasts_of(entries, attrgetter("last_confidence")))),
-        **{f"by_{name}": [fields(RateView, one) for one in rates_by(entries, attrgetter(name))] for name in groups},
+        "verdict": verdict(score(last)),
+        "overall": fields(RateView, rate(Counter(entry.outcome.status for entry in entries))),
+        "first": _score(score(first)),
+        "last": _score(score(last)),
+        "bins": [{"from": each.low, "to": each.high, **fields(BinView, each.score)} for each in bins(last)],
     }
 
 
@@ -84,8 +92,5 @@ def calibration_stats(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _score(one: Score) -> dict[str, Any]:
-    bins = [
-        {"from": each.low, "to": each.high, **fields(BinView, each, count=len(each.forecasts))} for each in one.bins
-    ]
-    return without_empty(fields(ScoreView, one, bins=bins))
+def _score(found: Score | None) -> dict[str, Any] | None:
+    return fields(ScoreView, found) if found else None

@@ -43,7 +43,7 @@ def lived(storage: Path) -> Journal:
 @pytest.fixture
 def answered(lived: Journal) -> Answer:
     """The answer of a person in that journal, beside a preference."""
-    answer = Answer("cure_0123456789abcdef", "acme/shop", Said.YES, NOON, ("0123456789abcdef x.sh",))
+    answer = Answer("preference_0123456789abcdef", "acme/shop", Said.YES, NOON)
     Answers(lived.answers).add(answer)
     told = Memory("memory-2", "no push", {}, NOON, "acme/shop", NOON, refusal=Refusal("Bash", "git push", "no", NOON))
     Records[Any](lived.memories).add(told)

@@ -49,7 +49,7 @@ def advice_record(entry: str, *shown: str, **changes: Any) -> JournalRecord:
 def failure_record(session: str = "a1", project: str = ALICE.project, **changes: Any) -> JournalRecord:
     signature, command = "KeyError: <name>", "python run.py"
     name = failure_id(project, signature, session, command)
-    failure = Failure(name, project, session, signature, command, NOON, remedy="python3 run.py")
+    failure = Failure(name, project, session, signature, command, NOON, worked="python3 run.py")
     return JournalRecord("failure", name, NOON, {**FAILURE.encode(failure), **changes})
 
 

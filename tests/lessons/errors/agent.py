@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Known
-from learning_memory_server.lessons.errors.pending import Ran
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.redaction.gate import RedactionGate
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -28,23 +28,22 @@ class Agent:
         self._error_advisor, self.now, self.known = error_advisor, now, Known()
         self._project, self._session, self._folder = project, session, folder
 
-    async def fails(self, command: str, error: str = MISSING) -> str | None:
-        return await self.ends(command, error, has_failed=True)
+    async def fails(self, command: str = "python -m pytest", error: str = MISSING) -> None:
+        await self.ends(command, error, has_failed=True)
 
-    async def succeeds(self, command: str, output: str = "") -> str | None:
-        return await self.ends(command, output, has_failed=False)
+    async def succeeds(self, command: str, output: str = "") -> None:
+        await self.ends(command, output, has_failed=False)
 
-    async def mends(
-        self, failed: str = "python -m pytest", remedy: str = "python3 -m pytest", error: str = MISSING
+    async def finds(
+        self, failed: str = "python -m pytest", worked: str = "python3 -m pytest", error: str = MISSING
     ) -> None:
-        """Fail, and find what mends it; nobody has told of it."""
-        assert await self.fails(failed, error) is None
-        await self.succeeds(remedy)
+        """Fail, and then run something that works."""
+        await self.fails(failed, error)
+        await self.succeeds(worked)
 
-    async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
-        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder).with_known_end()
+    async def ends(self, command: str, output: str, *, has_failed: bool | None) -> None:
+        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
         self.known = await self._error_advisor.saw(ran)
-        return self.known.remedy or None
 
 
 class Shield:
@@ -56,7 +55,3 @@ class Shield:
 
     def session(self, name: str, project: str = "shop", **about: Any) -> Agent:
         return Agent(self.advisor, name, project, **about)
-
-    async def told(self, session: str, command: str = "python -m pytest", error: str = MISSING) -> str:
-        """Return what a new session is told when a command fails."""
-        return await self.session(session).fails(command, error) or ""

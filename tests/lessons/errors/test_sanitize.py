@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.lessons.errors.sanitize import error_line, named_in, normalized, shows_error, tidied
+from learning_memory_server.lessons.errors.sanitize import error_line, normalized, shows_error, tidied
 from learning_memory_server.model.limits import SIGNATURE_MAX
 
 TRACEBACK = """Exit code 1
@@ -201,26 +201,6 @@ def test_lines_that_are_no_errors_are_passed_over(output: str) -> None:
 )
 def test_one_error_has_one_signature_in_every_client(output: str) -> None:
     assert signature(output) == "<path>: No module named pytest"
-
-
-@pytest.mark.parametrize(
-    ("output", "command", "expected"),
-    [
-        ("hint: pass --ff-only or --rebase", "git pull", ("--ff-only", "--rebase")),
-        ("usage: kiln [--force] [--yes]\nkiln: error: it failed", "kiln", ()),
-        ("error: unrecognized arguments: --fats", "make --fats", ("?--fats",)),
-        (
-            "git: 'comit' is not a git command.\nThe most similar command is\n\tcommit",
-            "git comit",
-            ("commit", "?comit", "?git"),
-        ),
-        ("error: invalid choice 'prdo', did you mean 'prod'?", "ship prdo", ()),
-        ("error: unknown option --token=hunter2", "kiln --token=hunter2", ("?--token",)),
-        ("error: set LC_ALL=C.UTF-8", "flask run", ("LC_ALL",)),
-    ],
-)
-def test_what_an_error_names_is_known_without_its_values(output: str, command: str, expected: tuple[str, ...]) -> None:
-    assert named_in(output, command) == expected
 
 
 @pytest.mark.parametrize(

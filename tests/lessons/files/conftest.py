@@ -49,7 +49,6 @@ def resolved(takeaway: str = "round once", **changes: Any) -> Ghap:
     return ghap(**{"resolution": end, **changes})
 
 
-def anchored(shop: Path, entry: Ghap, **touched: Anchor) -> tuple[Anchor, ...]:
+def anchored(shop: Path, entry: Ghap) -> tuple[Anchor, ...]:
     """Return what an entry is anchored to if redaction finds nothing."""
-    files = {each.file: each for each in touched.values()}
-    return tuple(anchor for anchor, _ in found_files(entry, str(shop), files))
+    return tuple(anchor for anchor, _ in found_files(entry, str(shop), {}))

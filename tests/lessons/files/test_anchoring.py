@@ -9,14 +9,13 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.files.anchoring import Anchoring, _paths
-from learning_memory_server.lessons.files.freshness import blob_ids, digests, split_digests
-from learning_memory_server.model import limits
+from learning_memory_server.lessons.files.freshness import blob_ids
 from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system.files import READ_MAX
-from tests.lessons.files.conftest import CART, anchored, resolved
+from tests.lessons.files.conftest import anchored, resolved
 from tests.sharing.repositories import git
 from tests.support import ALICE, TickingClock, start
 
@@ -43,18 +42,18 @@ async def resolve(anchoring: Anchoring, shop: Path, result: str = "It did.") -> 
 async def test_an_entry_keeps_what_was_edited_and_read_while_it_was_open(
     journal: Journal, anchoring: Anchoring, shop: Path
 ) -> None:
-    anchoring.touch(ALICE, "README.md", None)
+    anchoring.touch(ALICE, "README.md", is_read=True)
     start(anchoring.collector)
-    anchoring.touch(ALICE, "src/cart.py", "    return round(sum(prices), 2)\n    not there any more")
-    anchoring.touch(ALICE, "README.md", None)
-    anchoring.touch(ALICE, "src/gone.py", "x")
+    anchoring.touch(ALICE, "src/cart.py", is_read=False)
+    anchoring.touch(ALICE, "README.md", is_read=True)
+    anchoring.touch(ALICE, "src/cart.py", is_read=True)
+    anchoring.touch(ALICE, "src/gone.py", is_read=False)
 
     kept = await resolve(anchoring, shop)
 
-    (line,) = digests([b"    return round(sum(prices), 2)"])
     assert kept.anchors == (
         Anchor("README.md", git(shop, "rev-parse", "HEAD:README.md").strip(), is_read=True),
-        Anchor("src/cart.py", git(shop, "rev-parse", "HEAD:src/cart.py").strip(), line),
+        Anchor("src/cart.py", git(shop, "rev-parse", "HEAD:src/cart.py").strip()),
     )
     assert ObservationCollector(Journal(journal.path), TickingClock()).list_resolved() == [kept]
 
@@ -65,9 +64,6 @@ async def test_what_its_texts_name_counts_if_it_exists(anchoring: Anchoring, sho
     kept = await resolve(anchoring, shop, "See README.md.")
 
     assert {each.file for each in kept.anchors} == {"README.md", "src/cart.py"}
-    (cart,) = (each for each in kept.anchors if each.file == "src/cart.py")
-    # The function that is named, and not the one after it.
-    assert split_digests(cart.lines) == list(digests(CART.encode().splitlines()[3:6]))
     assert not any(each.is_read for each in kept.anchors)
 
 
@@ -86,7 +82,7 @@ async def test_what_git_ignores_what_holds_secrets_and_what_is_outside_is_not_ke
     with (shop / "huge.py").open("wb") as file:
         file.truncate(READ_MAX + 1)
     for name in ("config.py", f"{TOKEN}.py", "out/log.py", ".env", "link.py", "../other.py", "huge.py", "src"):
-        anchoring.touch(ALICE, name, "a line")
+        anchoring.touch(ALICE, name, is_read=False)
 
     kept = await resolve(anchoring, shop, "config.py, out/log.py, .env, link.py, /etc/passwd and huge.py were read")
 
@@ -95,23 +91,21 @@ async def test_what_git_ignores_what_holds_secrets_and_what_is_outside_is_not_ke
     assert b"anchors" not in written
 
 
-async def test_at_most_twenty_files_and_32_lines_of_each_are_kept(anchoring: Anchoring, shop: Path) -> None:
+async def test_at_most_twenty_files_are_kept(anchoring: Anchoring, shop: Path) -> None:
     start(anchoring.collector)
-    lines = "\n".join(f"value_{number} = {number}" for number in range(50))
     for number in range(30):
-        (shop / f"f{number}.py").write_text(lines)
-        anchoring.touch(ALICE, f"f{number}.py", None if number > 25 else lines)
+        (shop / f"f{number}.py").write_text("x")
+        anchoring.touch(ALICE, f"f{number}.py", is_read=number > 25)
 
     kept = await resolve(anchoring, shop)
 
     # What was edited stays, what was only read goes first.
     assert [each.file for each in kept.anchors] == [f"f{number}.py" for number in range(6, 26)]
-    assert {len(split_digests(each.lines)) for each in kept.anchors} == {limits.ANCHOR_LINES_MAX}
 
 
 async def test_what_is_forgotten_meanwhile_stays_forgotten(anchoring: Anchoring, shop: Path) -> None:
     entry = start(anchoring.collector)
-    anchoring.touch(ALICE, "README.md", "x")
+    anchoring.touch(ALICE, "README.md", is_read=False)
     end = anchoring.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It did.")
 
     anchoring.anchor(end, replace(ALICE, folder=str(shop)))
@@ -124,7 +118,7 @@ async def test_what_is_forgotten_meanwhile_stays_forgotten(anchoring: Anchoring,
 @pytest.mark.parametrize("folder", ["", "shop", "/", "/nowhere/at/all"])
 async def test_a_folder_that_is_no_project_costs_nothing(anchoring: Anchoring, folder: str) -> None:
     start(anchoring.collector, goal="Read README.md")
-    anchoring.touch(ALICE, "README.md", "x")
+    anchoring.touch(ALICE, "README.md", is_read=False)
 
     assert (await resolve(anchoring, Path(folder))).anchors == ()
 

@@ -6,15 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from learning_memory_server.lessons.files.freshness import (
-    blob_ids,
-    digests,
-    known_to_git,
-    name_in,
-    project_root,
-    split_digests,
-    tracked_by_git,
-)
+from learning_memory_server.lessons.files.freshness import blob_ids, known_to_git, name_in, project_root, tracked_by_git
 from learning_memory_server.system.files import READ_MAX, read
 from tests.sharing.repositories import git
 
@@ -78,14 +70,6 @@ def test_the_id_of_a_content_is_gits_whatever_its_line_ends_are(repository: Path
     assert blob_ids(b"x = 1\r\ny = 2\r\n")[1] != wanted
 
 
-def test_digests_are_of_lines_that_say_something_however_they_are_formatted() -> None:
-    (one,) = digests([b"  total = sum('prices')", b"else:", b"", b"})"])
-
-    assert len(one) == 8
-    assert list(digests([b'total=sum("prices"),\r'])) == [one]
-    assert split_digests(one + "01234567") == [one, "01234567"]
-
-
 def test_only_regular_files_of_some_size_are_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "link").symlink_to(tmp_path / "a")
@@ -124,6 +108,5 @@ def test_a_repositorys_settings_start_no_program(repository: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_content_has_ids_and_digests(content: bytes) -> None:
+def test_any_content_has_ids(content: bytes) -> None:
     assert all(len(each) == 40 for each in blob_ids(content))
-    assert all(len(each) == 8 for each in digests(content.splitlines()))

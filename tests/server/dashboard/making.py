@@ -129,12 +129,10 @@ async def fill(services: Services) -> None:
             TriggerKind.ENTRY_START, (Item(ids[0], AdviceKind.EXPERIENCE),), CALLER.project, at, ids[22], revision=1
         ),
     )
-    mended: str | None = None
-    for command, remedy in (("docker-compose build", "docker compose build"), ("docker-compose up", None)):
+    for command, worked in (("docker-compose build", "docker compose build"), ("docker-compose up", None)):
         name = failure_id(CALLER.project, "Missing script", CALLER.session, command)
-        failure = Failure(name, CALLER.project, CALLER.session, "Missing script", command, at, remedy)
-        services.failure_log.add(replace(failure, shown=mended, support=0.85) if mended else failure)
-        mended = name
+        failure = Failure(name, CALLER.project, CALLER.session, "Missing script", command, at, worked=worked)
+        services.failure_log.add(failure)
     await services.memories.add(CALLER, "The backup runs at four.", {"title": "Backup", "tags": ["night"]})
     services.collector.start(
         CALLER,
@@ -166,7 +164,7 @@ async def fill_with_hostile_texts(services: Services) -> None:
     for number, text in enumerate(HOSTILE):
         services.value_log.add(value(number, text, (entries[number].id,)))
         services.failure_log.add(
-            Failure(f"failure_{number}", CALLER.project, CALLER.session, text, text, NOON, remedy=text + " ")
+            Failure(f"failure_{number}", CALLER.project, CALLER.session, text, text, NOON, worked=text + " ")
         )
         await services.memories.add(
             CALLER, text, {"title": text[:5_000], "tags": [text[:60]], "source": text[:900], "more": text}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from learning_memory_server.lessons.calibration import forecasts_of, score
+from learning_memory_server.lessons.calibration import bins, forecasts_of, score, verdict
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import HOSTILE, THEMES, entry, fill_with_hostile_texts, learn, nothing
@@ -57,19 +57,17 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(seen: Seen) 
 def test_calibration_has_the_figures_of_the_command(seen: Seen) -> None:
     shown = seen.view("calibration")
     entries = [entry(number) for number in range(30)]
-    expected = score(forecasts_of(entries, attrgetter("last_confidence")))
-    assert expected.brier is not None
-    assert f"{expected.brier:.3f}" in shown.locator(".figures").inner_text()
-    assert count(shown, '[aria-label^="Stated confidence"] [data-mark="dot"] circle') == len(expected.bins)
+    forecasts = forecasts_of(entries, attrgetter("last_confidence"))
+    whole, expected = score(forecasts), bins(forecasts)
+    assert whole is not None
+    assert shown.locator(".sentence").inner_text().replace(" %", "%") == verdict(whole)
+    assert f"{whole.brier:.3f}" in shown.locator(".figures").inner_text()
+    assert count(shown, '[aria-label^="Stated confidence"] [data-mark="dot"] circle') == len(expected)
     found = json.loads(shown.evaluate("JSON.stringify(LM.bins(LM.forecasts(LM.found())))"))
-    for drawn, computed in zip(found, expected.bins, strict=True):
-        assert (drawn["count"], drawn["held"]) == (len(computed.forecasts), computed.held)
+    for drawn, computed in zip(found, (each.score for each in expected), strict=True):
+        assert drawn["count"] == computed.count
         assert (drawn["low"], drawn["high"]) == pytest.approx(computed.interval)
         assert drawn["confidence"] == pytest.approx(computed.confidence)
-    assert count(shown, '[aria-label="Brier score over time"] [data-mark="line"] path') == 1
-    for field in ("domain", "strategy"):
-        names = {getattr(each, field).value for each in entries}
-        assert count(shown, f'[aria-label="Share that held by {field}"] [data-mark="dot"] circle') == len(names)
 
 
 def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
@@ -90,8 +88,6 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
         "score 0.61: it says something similar, with some of the same rare terms",
         "misled",
         "no reason was recorded",
-        "at random, with a chance of 50 %",
-        "Asked\nMissing script\ndocker-compose up\nSaid\nThis fixed it before: docker compose build\nThen\nNothing fixed it this time.",
         f"Asked\n{THEMES[2]}, case 20\nBelieved: {THEMES[2]}\nSaid\nWatch for this: {THEMES[0]}",
         f"Then\nconfirmed {THEMES[2]}: it stopped",
     ):

@@ -69,7 +69,7 @@ def test_its_frame_is_as_high_as_a_low_view_and_no_higher_than_the_chat_allows(b
 def test_a_high_view_scrolls_in_its_frame_where_a_chat_sets_no_limit(browser: Browser, filled: Path) -> None:
     chat = Chat(browser, filled.read_text("utf-8"))
     chat.wait_for_said(SIZE)
-    chat.show("calibration")
+    chat.show("entries")
     assert chat.app.evaluate("document.body.offsetHeight") > 1000
     assert chat.sizes == [(900, 800)]
     chat.require_quiet()

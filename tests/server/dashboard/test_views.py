@@ -113,14 +113,15 @@ def test_no_column_shows_another_in_its_place_and_the_most_relevant_is_first(
     assert shown.locator("[aria-sort]").count() == 0
 
 
-def test_failures_are_by_project_and_cost_with_cure_and_trend(seen: Seen) -> None:
+def test_failures_are_by_project_with_figures_and_trend(seen: Seen) -> None:
     shown = seen.view("failures")
     assert shown.locator("h3.group").all_inner_texts() == ["acme/shop", "acme/blog"]
     first = shown.locator("[data-error]").first
-    assert first.locator("td").all_inner_texts()[1] == "2 times"
-    assert first.locator(".cure").inner_text() == "docker compose up\ntold 1 time, and 0 then worked"
+    assert first.locator("td").all_inner_texts()[1] == "2 times\nin 1 session"
+    figures = "docker compose build worked next in 1/1 sessions; the error stayed away in 0"
+    assert first.locator(".followed").inner_text() == figures
     assert first.locator(".trend").inner_text() == "last 21 Mar 2026"
-    assert shown.locator("[data-error]").last.locator(".cure").inner_text() == "no cure is known"
+    assert shown.locator("[data-error]").last.locator(".followed").inner_text() == "nothing worked soon after"
 
 
 def test_everything_has_an_address_and_details_begin_with_the_takeaway(seen: Seen) -> None:
@@ -268,11 +269,7 @@ async def few(services: Services) -> None:
     await learn(services, *(entry(number) for number in range(3)))
 
 
-def test_three_entries_are_too_few_to_draw(look: Look, write: Callable[..., Path]) -> None:
+def test_three_entries_are_too_few_for_a_verdict(look: Look, write: Callable[..., Path]) -> None:
     calibration = look(write(few)).view("calibration")
-    assert (
-        "Agents stated 41 % and 67 % held: 26 points too unsure. Based on 3" in calibration.locator("main").inner_text()
-    )
+    assert "Too few predictions to say (3; 10 are needed)." in calibration.locator("main").inner_text()
     assert "2 of 3" in calibration.locator(".figures").inner_text()
-    assert count(calibration, '[aria-label^="Stated"] [data-mark="rule"] line') == 0
-    assert "Too few to draw" in calibration.locator("main").inner_text()

@@ -56,7 +56,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         assert [value.text for value in services.value_log.all()] == [f"Never commit {MARK}"]
         (failure,) = services.failure_log.all()
         assert f"token {MARK}" in failure.command
-        assert f"token {MARK}" in str(failure.remedy)
+        assert f"token {MARK}" in str(failure.worked)
         assert MARK in failure.signature
         memory = services.memory_log.find(ids["memory"])
         assert memory

@@ -1,6 +1,8 @@
 "use strict";
 // Values: texts, standing, evidence for and against, and what came of showing them.
 
+// The fewest verdicts for which an interval is drawn: that of three would be the longest of all.
+LM.least = 4;
 LM.standing = (value) => (value.superseded_by ? "superseded" : value.standing);
 // Where a value was shown, with the entry it was shown for.
 LM.shownFor = (value) =>

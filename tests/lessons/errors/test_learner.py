@@ -5,12 +5,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor, Learner, unknown
-from learning_memory_server.lessons.errors.pending import Ran
+from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.lessons.errors.learner import Learner, unknown
+from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
@@ -33,7 +34,7 @@ class Past:
     async def succeeds(self, command: str) -> None:
         await self._saw(command, "", has_failed=False)
 
-    async def mends(self) -> None:
+    async def finds(self) -> None:
         await self.fails("python -m pytest")
         await self.succeeds("python3 -m pytest")
 
@@ -57,7 +58,7 @@ def all_of(learner: Learner) -> list[Failure]:
     return [each for error in learner.learned() for each in error]
 
 
-async def test_it_is_what_the_shield_would_have_recorded(learner: Learner, gate: RedactionGate, tmp_path: Path) -> None:
+async def test_it_is_what_a_hook_would_have_recorded(learner: Learner, gate: RedactionGate, tmp_path: Path) -> None:
     log = FailureLog(Journal(tmp_path).failures)
     error_advisor = ErrorAdvisor(log, gate)
     commands = ["python -m pytest a.py", "python -m pytest b.py"]
@@ -71,48 +72,42 @@ async def test_it_is_what_the_shield_would_have_recorded(learner: Learner, gate:
             agent.now += timedelta(seconds=1)
         await past.succeeds("python3 -m pytest a.py")
         await agent.succeeds("python3 -m pytest a.py")
-    seen = {each.id: (each.command, each.remedy, each.created_at, each.times) for each in log.all()}
-    assert {each.id: (each.command, each.remedy, each.created_at, each.times) for each in all_of(learner)} == seen
+    seen = {each.id: (each.command, each.worked, each.created_at, each.times) for each in log.all()}
+    assert {each.id: (each.command, each.worked, each.created_at, each.times) for each in all_of(learner)} == seen
     assert len(seen) == 4
     assert [unknown(error, log) for error in learner.learned()] == [[]]
 
 
-async def test_what_nothing_mended_is_counted_and_not_kept(learner: Learner) -> None:
+async def test_what_nothing_followed_is_kept_too(learner: Learner) -> None:
     for number in range(3):
         await Past(learner, f"s{number}", NOON + timedelta(days=number)).fails("python -m pytest")
-    # The second is too late to have mended anything.
-    for days, commands_between in ((3, 4), (4, 5)):
-        last = Past(learner, f"s{days}", NOON + timedelta(days=days))
-        await last.fails("python -m pytest")
-        for _ in range(commands_between):
-            await last.succeeds("ls")
-        await last.succeeds("python3 -m pytest")
+    assert [(each.times, each.worked) for each in all_of(learner)] == [(1, None), (2, None), (3, None)]
+
+
+async def test_a_command_that_fails_so_once_more_after_something_worked_has_returned(learner: Learner) -> None:
+    past = Past(learner, "one")
+    await past.finds()
+    await past.fails("python -m pytest")
     (kept,) = all_of(learner)
-    assert (kept.times, kept.remedy) == (4, "python3 -m pytest")
-
-
-async def test_agents_of_a_session_do_not_mend_each_others_failures(learner: Learner) -> None:
-    await Past(learner, "one", agent="a").fails("python -m pytest")
-    await Past(learner, "one", agent="b").succeeds("python3 -m pytest")
-    assert learner.learned() == []
+    assert (kept.worked, kept.returned, kept.created_at) == ("python3 -m pytest", True, NOON)
 
 
 async def test_a_copy_of_a_session_is_the_same_session(learner: Learner, tmp_path: Path) -> None:
     for session in ("first", "continued"):
-        await Past(learner, session).mends()
+        await Past(learner, session).finds()
     (kept,) = all_of(learner)
     assert kept.times == 1
     # So it is if the first of them is gone by the time the second is read.
     log = FailureLog(Journal(tmp_path).failures)
     log.add(kept)
     again = Learner(RedactionGate())
-    await Past(again, "continued").mends()
+    await Past(again, "continued").finds()
     (error,) = again.learned()
     assert unknown(error, log) == []
 
 
 async def test_what_is_forgotten_stays_forgotten(learner: Learner, tmp_path: Path) -> None:
-    await Past(learner, "one").mends()
+    await Past(learner, "one").finds()
     (error,) = learner.learned()
     log = FailureLog(Journal(tmp_path).failures)
     assert unknown(error, log) == error
@@ -123,7 +118,7 @@ async def test_what_is_forgotten_stays_forgotten(learner: Learner, tmp_path: Pat
 
 async def test_no_more_is_kept_than_counts(learner: Learner, tmp_path: Path) -> None:
     for number in range(KEPT + 5):
-        await Past(learner, f"s{number}", NOON + timedelta(days=number)).mends()
+        await Past(learner, f"s{number}", NOON + timedelta(days=number)).finds()
     (error,) = learner.learned()
     assert [each.times for each in error] == list(range(6, KEPT + 6))
     log = FailureLog(Journal(tmp_path).failures)
@@ -140,11 +135,12 @@ async def test_secrets_and_folders_are_left_out(learner: Learner) -> None:
     (kept,) = all_of(learner)
     assert token not in f"{kept}"
     assert "ann" not in f"{kept}"
-    assert kept.remedy == "TOKEN=[redacted: github token] python3 a.py"
+    assert kept.worked == "TOKEN=[redacted: github token] python3 a.py"
 
 
-async def test_an_output_that_names_no_error_teaches_nothing(learner: Learner) -> None:
+async def test_an_output_that_names_no_error_is_known_by_its_exit_status_alone(learner: Learner) -> None:
     past = Past(learner, "one")
     await past.fails("python a.py", "Exit code 1")
     await past.succeeds("python3 a.py")
-    assert learner.learned() == []
+    (kept,) = all_of(learner)
+    assert (kept.signature, kept.line) == ("python: exit status 1", "")
