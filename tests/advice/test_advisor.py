@@ -181,7 +181,7 @@ async def test_what_is_late_is_not_shown(services: Services, monkeypatch: pytest
     await begin(services, BOB)
     services.room.has_deadline = True
     for kind in budget.BUDGETS:
-        monkeypatch.setitem(budget.BUDGETS, kind, Budget(seconds=0.0))  # type: ignore[arg-type]
+        monkeypatch.setitem(budget.BUDGETS, kind, Budget(seconds=0.0))
     with capture_logs() as logs:
         assert await at_start(services, started(services)) == Shown()
         assert await services.advisor.at(PROMPT, BOB) == Shown()

@@ -94,15 +94,14 @@ def test_the_state_of_a_session_is_dropped_at_its_end() -> None:
     sessions = Sessions()
     state = sessions.hear(ALICE, AFTER_CLEAR)
     state.loaded.add(POOL.id)
-    assert sessions.state_of(ALICE) is state
     assert sessions.hear(ALICE, "") is state
     assert sessions.hear(ALICE, NAME) is not state
-    sessions.end(AFTER_CLEAR)
-    assert sessions.hear(ALICE, AFTER_CLEAR) == SessionState()
+    sessions.end(state)
+    assert sessions.hear(ALICE, AFTER_CLEAR) == SessionState(AFTER_CLEAR)
 
 
 def test_a_subagent_takes_the_first_task_of_its_kind_and_no_others() -> None:
-    state = SessionState()
+    state = SessionState(NAME)
     for kind, task in (("Plan", "one"), ("Explore", "two"), ("Explore", "three")):
         state.add_task(kind, task)
     assert [state.take_task("Explore") for _ in range(3)] == ["two", "three", ""]

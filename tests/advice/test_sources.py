@@ -26,7 +26,7 @@ TIED: Final = replace(about("types", 5), errors=(Met(LINE, "press", is_tied=True
 WRONG: Final = replace(
     about("cache", 6),
     agent_session=BOB.session,
-    anchors=(Anchor("shop/cart.py", "0" * 40, "", is_read=False),),
+    anchors=(Anchor("shop/cart.py", "0" * 40),),
     resolution=replace(about("cache", 6).outcome, status=OutcomeStatus.FALSIFIED),
 )
 ERROR: Final = Trigger(TriggerKind.ERROR, command="bin/press feed may.csv")

@@ -1,7 +1,8 @@
 """The texts that `benchmarks.names` makes."""
 
-from benchmarks.names import COMMANDS, PROMPTS, SAME, made
 from learning_memory_server.lessons.names import names_in
+
+from benchmarks.names import COMMANDS, PROMPTS, SAME, made
 
 NAMED = ["bin/press", "parse_row", "config/feed.yaml", "E1234"]
 

@@ -31,7 +31,7 @@ from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, WITH_HOOK
 from learning_memory_server.server.tools.toolset import Tool
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.locking import hold
-from tests.learning.advice.parts import MeasuredModel
+from tests.advice.parts import MeasuredModel
 from tests.logs import log_to
 from tests.services import settings_in
 from tests.support import MINUTES, InProcessFitting, until
@@ -159,7 +159,7 @@ async def program_in(storage: Path, environment: Mapping[str, str]) -> AsyncIter
     ):
         async with services_over(settings, utc_now, MeasuredModel, InProcessFitting()) as services:
             # However slow the machine is: nothing is left unsaid because it came late.
-            services.advisor.within = None
+            services.room.has_deadline = False
             hub = asyncio.create_task(Hub(services, place, door).serve())
             try:
                 program = Program(services, place, environment)

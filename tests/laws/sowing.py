@@ -12,7 +12,7 @@ from typing import Any, Final
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.server.claims import caller_of
 from tests.laws.program import Agent, Program
-from tests.learning.failures.written import Call, lines_of, refused, write_transcript
+from tests.lessons.errors.written import Call, lines_of, refused, write_transcript
 from tests.services import run
 
 Serve = Callable[[], AbstractAsyncContextManager[Program]]
