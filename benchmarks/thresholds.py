@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from learning_memory_server.lessons.finder import AdviceFinder, Background
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 

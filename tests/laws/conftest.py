@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import Run, environment, run, storage, unchanged_logging
-from tests.laws.program import WITHHELD, Program, program_in
+from tests.command_line import Run, environment, run, storage
+from tests.laws.program import Program, program_in
 from tests.sharing.repositories import git
 from tests.support import in_one_task
 
 Serve = Callable[[], AbstractAsyncContextManager[Program]]
 
-__all__ = ["environment", "run", "storage", "unchanged_logging"]
+__all__ = ["environment", "run", "storage"]
 
 
 @pytest.fixture
@@ -46,7 +46,6 @@ def serve(
     monkeypatch.setenv("HOME", environment["HOME"])
     # The hub has the default, and would say that others ask for less.
     given = {name: text for name, text in environment.items() if not name.endswith("HUB_IDLE_MINUTES")}
-    given["LEARNING_MEMORY_ADVICE_WITHHELD"] = str(WITHHELD)
     return lambda: program_in(storage, given)
 
 

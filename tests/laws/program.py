@@ -38,8 +38,6 @@ from tests.support import MINUTES, InProcessFitting, until
 
 TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in (*WITH_HOOKS, *OF_APPS)}
 """Every tool that some client sees. What clients are shown of their schemas lacks some limits."""
-WITHHELD: Final = 1e-9
-"""The share of sessions that are told nothing: trials are kept only where there may be one."""
 AGENTS_TOOLS: Final = {name: tool for name, tool in TOOLS.items() if name != HOOK}
 
 
@@ -151,7 +149,7 @@ class Program:
 async def program_in(storage: Path, environment: Mapping[str, str]) -> AsyncIterator[Program]:
     """Serve a store as the hub's process does, with its log."""
     place = discovery.HubPaths(environment)
-    settings = settings_in(storage, advice_withheld=WITHHELD)
+    settings = settings_in(storage)
     with (
         log_to(storage / discovery.LOG, "debug"),
         hold(place.journal, place.storage, "the memory hub", socket=place.socket),
