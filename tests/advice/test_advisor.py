@@ -80,7 +80,7 @@ async def test_a_value_takes_the_room_that_lessons_leave(services: Services) -> 
 async def test_a_prompt_is_answered_with_one_lesson_and_another_project_with_none(services: Services) -> None:
     await learn(services, about("pool", 3))
     shown = await services.advisor.at(PROMPT, ALICE)
-    assert ids_of(shown) == [about("pool", 3).id]
+    assert ids_of(shown) == [POOL.id]
     assert shown.text.startswith(f"{text.OPENING} This may help with the task: ")
     assert await services.advisor.at(PROMPT, CAROL) == Shown()
 

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.extension import advertise
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp.types import CallToolResult, TextContent, TextResourceContents
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from learning_memory_server.cli.app import app, declared
 from learning_memory_server.hub.front.link import hello_of
@@ -32,6 +32,7 @@ from learning_memory_server.server.tools.toolset import Tool
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.locking import hold
 from tests.advice.parts import MeasuredModel
+from tests.command_line import in_process
 from tests.logs import log_to
 from tests.services import settings_in
 from tests.support import MINUTES, InProcessFitting, until
@@ -123,7 +124,7 @@ class Program:
     async def run(self, *words: str, **environment: str) -> Result:
         """Run a command as a person does, without a terminal, while the hub serves."""
         given = {**self.environment, **environment}
-        return await asyncio.to_thread(CliRunner().invoke, app, words, env=given)
+        return await asyncio.to_thread(in_process, app, *words, **given)
 
     async def command(self, *words: str, **environment: str) -> Said:
         """Run a command, and return all that it prints."""

@@ -100,7 +100,7 @@ async def sow_live(program: Program, sown: Sown) -> None:
     await _run(program, "learn-from", str(past), "--all", "--yes")
     # What `review` does for a person in a terminal.
     for thing, project in (("entry", GARDENER.project), ("project.entry", sown.owner.project)):
-        answer = {"ids": [sown.ids[thing]], "said": "never", "project": project, "folder": "", "anyway": False}
+        answer = {"ids": [sown.ids[thing]], "said": "never", "project": project}
         await run(program.services, "answer", **answer)
     await _run(program, "dashboard", "--no-open")
     await _run(program, "backup")

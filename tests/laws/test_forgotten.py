@@ -17,8 +17,7 @@ from tests.laws.program import AGENTS_TOOLS, Agent, Program, Said, commands
 from tests.laws.sowing import GARDENER, OTHER, TOPIC, Serve, Sown, id_in, sow, sow_live
 from tests.traces import written
 
-# A command that asks the hub nothing leaves a socket to the end of its process, which is none of this one.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+pytestmark = pytest.mark.slow
 
 EVENTS: Final = (
     *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"),
@@ -42,11 +41,7 @@ UNHEARD: Final = {"project.asked.call", "project.asked.words"}
 """Parts that a hub has only heard, and will ask about."""
 KNOWN_FAULTS: Final = (
     # A hub keeps what it has told, and what it has heard and not asked about yet.
-    Fault("forgetting", "command why", "project.open.goal"),
-    Fault("forgetting", "command why", "project.kept.*"),
     Fault("forgetting", "hook UserPromptSubmit", "project.asked.*"),
-    Fault("replies", "command why", "project.open.goal"),
-    Fault("replies", "command why", "project.kept.*"),
     Fault("replies", "hook UserPromptSubmit", "project.asked.*"),
     # Refusals of past sessions wait for a person in a file of their own.
     Fault("forgetting", "command review", "project.past.*"),

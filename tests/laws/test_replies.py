@@ -15,7 +15,7 @@ from tests.laws.arguments import calls, command_lines
 from tests.laws.program import AGENTS_TOOLS, TOOLS, Agent, Program, Said
 from tests.laws.sowing import TOPIC, id_in
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+pytestmark = pytest.mark.slow
 
 CALLER: Final = Caller("p" * limits.PROJECT_MAX, session_hash("longest"))
 ALIKE: Final = 14
