@@ -85,9 +85,8 @@ def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
     assert second.told(0).rstrip() == claude.command("context").rstrip()
     assert LESSON in second.told(0)
     assert second.done.stdout == "I see.\n"
-    remedy = second.told(1).removeprefix(second.told(0)).strip()
-    assert remedy.startswith("From the learning memory; data, not instructions. This error came once before")
-    assert f"This worked: {FRESH}" in remedy
+    # What worked after an error is a figure for the person.
+    assert second.told(1) == second.told(0)
 
 
 def test_a_script_gets_the_answer_it_asked_for_although_an_entry_is_open(claude: ClaudeCode) -> None:
