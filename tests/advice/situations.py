@@ -3,6 +3,8 @@
 A situation has the `entries` of its store, by their names in the first table, with what differs here; else all of that
 table. `fillers` are more entries of one text, `texts` are prompts that others wrote before, and `before` are triggers in this session or
 others. `shown` has the names of what is shown, each with its reason; nothing is silence.
+
+The model is the packaged one, and everything else is what a server has, but for an index in RAM.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 from unittest import mock
 
@@ -31,6 +34,11 @@ from learning_memory_server.advice.sources.lessons import LessonsSource
 from learning_memory_server.advice.sources.ties import TiesSource
 from learning_memory_server.embedding.base import Embedder, Vectors
 from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.scale import DEFAULT_SCALE
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.index.document import Collection, Document
+from learning_memory_server.index.engines.base import Hit, Record
+from learning_memory_server.index.recipe import embed
 from learning_memory_server.lessons.values.log import document_of
 from learning_memory_server.model.advice import AdviceKind, Citation, Effect, TriggerKind
 from learning_memory_server.model.answer import Answer, Said
@@ -38,11 +46,11 @@ from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Met, Resolution, RootCause
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.value import Value
-from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.lessons.values.parts import value
-from tests.support import InProcessFitting
+from tests.support import InProcessFitting, TickingClock
 
 GOLDEN: Final = Path(__file__).with_name("golden.toml")
 PROJECT: Final = "shop"
@@ -135,7 +143,7 @@ class _Fate(NamedTuple):
 class _Files:
     """What became of entries' files, as the situation says, once somebody has looked."""
 
-    fates: Mapping[str, _Fate]
+    fates: dict[str, _Fate] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
 
     async def judge(self, entries: Iterable[Ghap], *_: str) -> None:
@@ -145,6 +153,36 @@ class _Files:
     def find(self, entry: Ghap, _folder: str) -> _Fate | None:
         """Return what became of an entry's files."""
         return self.fates.get(entry.id) if entry.id in self.seen else None
+
+
+@dataclass(eq=False)
+class _Index:
+    """The index of a room, in RAM: it compares a vector with all of them."""
+
+    embeddings: EmbeddingService
+    vectors: dict[tuple[str, str], tuple[Vectors, str]] = field(default_factory=dict)
+    is_open: bool = True
+    scale: Any = field(default_factory=lambda: SimpleNamespace(known=DEFAULT_SCALE, scale=DEFAULT_SCALE))
+
+    async def write(self, document: Document, name: str) -> None:
+        """Add a document, of an entry or a value with this id."""
+        (vector,) = await embed(self.embeddings, [document])
+        self.vectors[document.collection, document.point_id] = vector, name
+
+    async def nearest(
+        self, collection: Collection, vector: Vectors, *, limit: int, ids: Container[str] | None = None, **_: object
+    ) -> list[Hit]:
+        """Return the closest points, best first."""
+        found = [
+            Hit(point, float(row @ vector))
+            for (of, point), (row, _) in self.vectors.items()
+            if of == collection and (ids is None or point in ids)
+        ]
+        return sorted(found, key=lambda hit: (-hit.score, hit.id))[:limit]
+
+    async def retrieve(self, collection: Collection, points: Iterable[str]) -> list[Record]:
+        """Return points with the ids of their entries."""
+        return [Record(each, {"ghap_id": self.vectors[collection, each][1]}) for each in points]
 
 
 @dataclass(eq=False)
@@ -158,7 +196,7 @@ class Stage:
     _asked: tuple[Trigger, Observed, Caller] | None = None
     _judged: Judged | None = None
     _texts: list[tuple[str, Caller]] = field(default_factory=list)
-    _files: _Files = field(default_factory=lambda: _Files({}))
+    _files: _Files = field(default_factory=_Files)
 
     def caller(self, session: str = "now", agent: str = MAIN_AGENT, *, is_confirmed: bool = True) -> Caller:
         """Return a caller by the name of its session."""
@@ -194,51 +232,55 @@ class Stage:
 
     async def set_up(self) -> None:
         """Fill the store, and let happen what happened before."""
-        services, entries = self.services, self.golden.entries()
-        services.room.has_deadline = False
-        made = [self._entry(each) for each in entries]
-        pending = [entry for entry, each in zip(made, entries, strict=True) if each.get("is_pending")]
-        fates = {
-            entry.id: _Fate(each["changed"]) for entry, each in zip(made, entries, strict=True) if "changed" in each
-        }
-        self._files = _Files(fates)
-        object.__setattr__(services.room.lessons, "freshness", self._files)
-        services.collector.add_resolved(
-            [
-                *self._fillers(),
-                *(each for each in made if each not in pending and each.resolution),
-                *(cited for each in entries for cited in self._effects(each)),
-            ]
-        )
-        for entry in (each for each in made if each.resolution is None):
-            services.collector.still_open.save(entry)
-        values = [self._value(number, text) for number, text in enumerate(self.golden.given.get("values", []))]
-        for each in values:
-            services.value_log.add(each)
-        await services.writer.complete()
-        await services.writer.write([document_of(each) for each in values])
-        services.collector.add_resolved(pending)
-        for each in entries:
-            if each.get("is_declined"):
-                services.answers.add(Answer(self.id_of(each["name"]), PROJECT, Said.NEVER, NOW))
-        source = next(each for each in services.room.sources if isinstance(each, LessonsSource))
-        note = source.names.note
+        self.services.room.has_deadline = False
+        await self._fill(self.golden.entries())
+        names = self._names_source().names
+        note = names.note
 
         def noted(text: str, caller: Caller) -> None:
             self._texts.append((text, caller))
             note(text, caller)
 
-        source.names.note = noted  # type: ignore[method-assign]
-        for number in range(self.golden.given.get("texts", {}).get("count", 0)):
-            noted(self.golden.given["texts"]["text"].format(number), self.caller(f"earlier {number}"))
-        for number in range(self.golden.given.get("then", {}).get("count", 0)):
-            noted(self.golden.given["then"]["text"].format(number), self.caller(f"later {number}"))
-        for each in self.golden.given.get("before", []):
-            await self.happens(each)
+        names.note = noted  # type: ignore[method-assign]
+        for part in self.golden.given.get("texts", []):
+            for number in range(part["count"]):
+                noted(part["text"].format(number), self.caller(f"{part['text']} {number}"))
+        for event in self.golden.given.get("before", []):
+            await self.happens(event)
+
+    async def _fill(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        services = self.services
+        made = [self._entry(each) for each in entries]
+        with_entries = list(zip(made, entries, strict=True))
+        pending = [entry for entry, each in with_entries if each.get("is_pending")]
+        self._files.fates |= {entry.id: _Fate(each["changed"]) for entry, each in with_entries if "changed" in each}
+        object.__setattr__(services.room.lessons, "freshness", self._files)
+        cited = [entry for each in entries for entry in self._effects(each)]
+        resolved = [each for each in made if each.resolution and each not in pending]
+        services.collector.add_resolved([*self._fillers(), *resolved, *cited])
+        for entry in made:
+            if entry.resolution is None:
+                services.collector.still_open.save(entry)
+        index = _Index(services.embeddings)
+        for each in services.collector.documents():
+            if each.collection == Collection.of(Axis.FULL):
+                await index.write(each, each.payload["ghap_id"])
+        for number, text in enumerate(self.golden.given.get("values", [])):
+            services.value_log.add(found := self._value(number, text))
+            await index.write(document_of(found), found.id)
+        self._names_source().finder.index = index  # type: ignore[assignment]
+        services.collector.add_resolved(pending)
+        for entry, each in with_entries:
+            if each.get("is_declined"):
+                services.answers.add(Answer(entry.id, PROJECT, Said.NEVER, NOW))
+
+    def _names_source(self) -> LessonsSource:
+        return next(each for each in self.services.room.sources if isinstance(each, LessonsSource))
 
     async def shown(self) -> list[str]:
         """Return what is shown, without a line in the log."""
         self._asked = self._judged = None
+        texts = len(self._texts)
         room, log = self.services.room, self.services.advice_log
         offered, passing = room.offered, room.passing
 
@@ -254,7 +296,9 @@ class Stage:
             mock.patch.multiple(room, offered=asked, passing=judged),
             mock.patch.multiple(log, record=mock.DEFAULT, record_failure=mock.DEFAULT),
         ):
-            return self._named(await self.happens(self.golden.given["trigger"]))
+            found = self._named(await self.happens(self.golden.given["trigger"]))
+        del self._texts[texts:]
+        return found
 
     async def shown_again(self) -> list[str]:
         """Return what would be shown now that a number has changed; `shown` comes first."""
@@ -269,7 +313,7 @@ class Stage:
             elif isinstance(source, TiesSource):
                 source.ties._projects.clear()
         for text, caller in [*self._texts]:
-            Names.note(source_names(self.services), text, caller)
+            Names.note(self._names_source().names, text, caller)
         offered = await self.services.room.offered(*self._asked)
         return self._named(self.services.room.passing(offered, self._judged))
 
@@ -347,11 +391,6 @@ class Stage:
         return replace(value(name, project=PROJECT, minutes=number), text=text)
 
 
-def source_names(services: Services) -> Any:
-    """Return the names of a room."""
-    return next(each for each in services.room.sources if isinstance(each, LessonsSource)).names
-
-
 @asynccontextmanager
 async def staged(golden: Golden, folder: Path) -> AsyncIterator[Stage]:
     """Set a situation up in an empty folder."""
@@ -359,7 +398,7 @@ async def staged(golden: Golden, folder: Path) -> AsyncIterator[Stage]:
     project = folder / PROJECT
     project.mkdir()
     async with open_services(
-        settings, purpose="a test", clock=lambda: NOW, load=model, fitting=InProcessFitting()
+        settings, purpose="a test", clock=TickingClock(NOW), load=model, fitting=InProcessFitting()
     ) as services:
         stage = Stage(golden, services, project)
         await stage.set_up()
