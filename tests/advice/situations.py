@@ -29,6 +29,7 @@ from learning_memory_server.advice import observer
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.advice.candidates import Candidate, Observed
 from learning_memory_server.advice.filters import Situation as Judged
+from learning_memory_server.advice.matters import age
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.sources.lessons import LessonsSource
 from learning_memory_server.advice.sources.ties import TiesSource
@@ -257,7 +258,7 @@ class Stage:
         object.__setattr__(services.room.lessons, "freshness", self._files)
         cited = [entry for each in entries for entry in self._effects(each)]
         resolved = [each for each in made if each.resolution and each not in pending]
-        services.collector.add_resolved([*self._fillers(), *resolved, *cited])
+        services.collector.add_resolved(sorted([*self._fillers(), *resolved, *cited], key=age))
         for entry in made:
             if entry.resolution is None:
                 services.collector.still_open.save(entry)
@@ -270,9 +271,8 @@ class Stage:
             await index.write(document_of(found), found.id)
         self._names_source().finder.index = index  # type: ignore[assignment]
         services.collector.add_resolved(pending)
-        for entry, each in with_entries:
-            if each.get("is_declined"):
-                services.answers.add(Answer(entry.id, PROJECT, Said.NEVER, NOW))
+        declined = [entry.id for entry, each in with_entries if each.get("is_declined")]
+        services.answers.add(*(Answer(each, PROJECT, Said.NEVER, NOW) for each in declined))
 
     def _names_source(self) -> LessonsSource:
         return next(each for each in self.services.room.sources if isinstance(each, LessonsSource))
@@ -361,18 +361,15 @@ class Stage:
         )
 
     def _fillers(self) -> list[Ghap]:
-        given = self.golden.given.get("fillers")
-        if not given:
-            return []
-        texts = {name: text for name, text in given.items() if name != "count"}
         return [
             self._entry(
                 {
                     "name": f"filler {number}",
                     "days": 20,
-                    **{name: text.format(number) if isinstance(text, str) else text for name, text in texts.items()},
+                    **{name: text.format(number) if isinstance(text, str) else text for name, text in given.items()},
                 }
             )
+            for given in self.golden.given.get("fillers", [])
             for number in range(given["count"])
         ]
 
