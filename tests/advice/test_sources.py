@@ -212,7 +212,9 @@ async def test_a_value_is_offered_unless_an_entry_contradicts_it_or_it_is_about_
     trigger = Trigger(TriggerKind.ENTRY_START, entry=started(services))
     (candidate,) = await offers(services, "ValuesSource", trigger)
     assert (candidate.id, candidate.kind, candidate.reason) == (good.id, AdviceKind.VALUE, Reason.SIMILAR)
-    services.verdicts.record(ALICE, good, NOON, {POOL.id: Stance.CONTRADICTS})
+    # It is still in force.
+    supporting = dict.fromkeys((about("cache", 2).id, TIED.id, WRONG.id), Stance.SUPPORTS)
+    services.verdicts.record(ALICE, good, NOON, {POOL.id: Stance.CONTRADICTS, **supporting})
     assert await offers(services, "ValuesSource", trigger) == []
 
 

@@ -116,7 +116,7 @@ def test_with_json_the_demo_prints_what_was_kept_and_its_store_is_a_story_of_six
     assert timedelta(weeks=5, days=6) < max(dates) - min(dates) < timedelta(weeks=6)
     assert sum("confidence" in each for each in page["entries"]) >= 40
     assert {each["standing"] for each in page["values"]} == {"supported", "contested"}
-    assert page["told"][""]["helped"] >= 5
-    assert page["told"][""]["misled"] >= 3
+    assert page["shown"][""]["helped"] >= 5
+    assert page["shown"][""]["misled"] >= 3
     assert sum(each["sessions"] > 1 and "followed" in each for each in page["errors"]) >= 1
     assert [each["goal"] for each in page["open"]] == ["Find out why the payment test fails only when all tests run"]

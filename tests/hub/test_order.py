@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ class Server:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.held = Held()
+        # Of an event, only what is written passes the gate.
+        services.advisor.observer = replace(services.advisor.observer, redaction=self.held)
 
     def calls(self, **others: Any) -> Calls:
         """Return the calls of a new connection."""

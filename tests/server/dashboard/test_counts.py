@@ -78,12 +78,12 @@ def test_counts_agree(look: Look, storage: Path, status: Any, page: Path, projec
     assert list(outcomes) == ["confirmed", "falsified", "abandoned"]
     assert is_open == status["entries"]["open"]
     assert [errors, failed] == [status["errors"], status["failures"]]
-    told = status["told"]
-    assert told_here[:3] == [told["times"], told["helped"], told["misled"]]
+    counts = status["shown"]
+    assert told_here[:3] == [counts["times"], counts["helped"], counts["misled"]]
     assert (
         shown.locator(".told")
         .inner_text()
         .startswith(
-            f"{told['times']} times, helped {told['helped']}, misled {told['misled']}, unknown {told['unknown']} (as agents say"
+            f"{counts['times']} times, helped {counts['helped']}, misled {counts['misled']}, unknown {counts['unknown']} (as agents say"
         )
     )

@@ -82,12 +82,13 @@ def test_values_advice_failures_memories_open_entries_are_in_it(filled: tuple[di
     old, new = document["values"]
     assert old["superseded_by"] == new["id"]
     assert (new["support"]["supporting"], new["support"]["contradicting"]) == (3, 1)
-    (shown,) = document["advice"]
+    shown, earlier = document["advice"]
     assert [item["effect"] for item in shown["items"]] == ["helped", "misled"]
     assert [(item["score"], item["reason"]) for item in shown["items"]] == [(0.612, "both"), (0.5, "similar")]
-    told = document["told"][""]
-    assert told == document["told"][CALLER.project]
-    assert told["words"].startswith("2 times, helped 1, misled 1, unknown 0 (as agents say)")
+    assert earlier["items"][0]["score"] is None
+    counts = document["shown"][""]
+    assert counts == document["shown"][CALLER.project]
+    assert counts["words"].startswith("3 times, helped 1, misled 1, unknown 1 (as agents say)")
     (error,) = document["errors"]
     again, mended = error["failures"]
     assert (error["times"], error["sessions"], error["followed"]) == (2, 1, "docker compose build")
