@@ -1,8 +1,8 @@
 """The situations of `golden.toml`: a small store, what occurs, and what must be shown.
 
 A situation has the `entries` of its store, by their names in the first table, with what differs here; else all of that
-table. `fillers` are more entries of one text, `texts` are prompts that others wrote before, and `before` are triggers in this session or
-others. `shown` has the names of what is shown, each with its reason; nothing is silence.
+table. `fillers` are more entries of one text, `texts` are prompts that others wrote before, `before` are triggers in
+this session or others. `shown` has the names of what is shown, each with its reason; nothing is silence.
 
 The model is the packaged one, and everything else is what a server has, but for an index in RAM.
 """
