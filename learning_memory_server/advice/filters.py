@@ -10,7 +10,6 @@ from learning_memory_server.advice.lessons import Lessons
 from learning_memory_server.model.advice import AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
-from learning_memory_server.sharing.files import SharedEntry
 
 _AT_THE_ACT: Final = frozenset({TriggerKind.ERROR, TriggerKind.FILE})
 
@@ -38,12 +37,7 @@ def is_attended(candidate: Candidate, situation: Situation) -> bool:
 
 def is_in_force(candidate: Candidate, situation: Situation) -> bool:
     """Return whether a lesson is neither declined, nor superseded, nor misled more often than it helped."""
-    if candidate.kind is not AdviceKind.EXPERIENCE:
-        return True
-    lessons = situation.lessons
-    if candidate.reason in {Reason.ERROR, Reason.FILE} and lessons.effects.has_misled(candidate.id):
-        return False
-    return isinstance(candidate.thing, SharedEntry) or lessons.is_in_force(candidate.entry)
+    return candidate.kind is not AdviceKind.EXPERIENCE or situation.lessons.is_in_force(candidate.entry)
 
 
 def is_new(candidate: Candidate, situation: Situation) -> bool:

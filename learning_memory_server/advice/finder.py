@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.advice import constants
-from learning_memory_server.advice.scorer import Background, Near, Scored, best_of_each, scores
+from learning_memory_server.advice.scorer import Background, Near, Scored, best_of_each, scored
 from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.index.document import Collection, axis_text, point_id
 from learning_memory_server.index.queries import EntryQuery
@@ -101,7 +101,7 @@ class LessonFinder:
         if stored > len(newest):
             near += await self._older(vector, newest, entry_id, self.lessons.within(project))
         lessons = [Near(each, value, self._terms_of(each)) for each, value in near if self.lessons.is_in_force(each)]
-        return Found(scores(lessons, background, self.lessons.effects.counts()), background.usual, stored)
+        return Found([scored(each, background) for each in lessons], background.usual, stored)
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""

@@ -1,4 +1,4 @@
-"""Which entries are lessons in force: approved where that is needed, not declined, not superseded."""
+"""Which entries are lessons in force: approved where that is needed, not declined, and not misleading."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
@@ -28,7 +28,7 @@ class Lessons:
 
     def is_in_force(self, entry: Ghap) -> bool:
         """Return whether an entry may be shown."""
-        return teaches(entry, self.answers) and entry.id not in self.effects.successors()
+        return teaches(entry, self.answers) and not self.effects.has_misled(entry.id)
 
     def within(self, project: str) -> str | None:
         """Return the project of the lessons, None for all."""

@@ -8,7 +8,7 @@ shown from a bar on that depends on the trigger and on the size of the store. De
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,16 +70,11 @@ class Scored:
         return Reason.BOTH if alone > self.by_terms else Reason.TERMS
 
 
-def scores(near: Iterable[Near], background: Background, effects: Mapping[str, tuple[int, int]]) -> list[Scored]:
-    """Return lessons with their scores. `effects` says how often each misled and helped, by id."""
-    return [_scored(each, background, effects.get(each.entry.id, (0, 0))) for each in near]
-
-
-def _scored(near: Near, background: Background, effects: tuple[int, int]) -> Scored:
-    misled, helped = effects
+def scored(near: Near, background: Background) -> Scored:
+    """Return a lesson with its score."""
     by_terms = constants.COVERAGE * background.coverage(near.terms)
     score = constants.CLOSENESS * near.closeness + by_terms + constants.STANDING * background.standing(near.closeness)
-    return Scored(near.entry, score - constants.MISLED * max(misled - helped, 0), by_terms)
+    return Scored(near.entry, score, by_terms)
 
 
 def best_of_each(found: Iterable[Iterable[Scored]]) -> list[Scored]:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from unittest import mock
 
 import numpy as np
@@ -132,30 +132,6 @@ def rewritten(text: str, shown: Sequence[Sequence[str]]) -> str:
     return _SHOWN.sub(line, text)
 
 
-class _Fate(NamedTuple):
-    """What became of an entry's files."""
-
-    changed: float
-    words: str = ""
-    by_lines: bool = True
-
-
-@dataclass(eq=False)
-class _Files:
-    """What became of entries' files, as the situation says, once somebody has looked."""
-
-    fates: dict[str, _Fate] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-
-    async def judge(self, entries: Iterable[Ghap], *_: str) -> None:
-        """Look at the files of entries."""
-        self.seen.update(each.id for each in entries)
-
-    def find(self, entry: Ghap, _folder: str) -> _Fate | None:
-        """Return what became of an entry's files."""
-        return self.fates.get(entry.id) if entry.id in self.seen else None
-
-
 @dataclass(eq=False)
 class _Index:
     """The index of a room, in RAM: it compares a vector with all of them."""
@@ -197,7 +173,6 @@ class Stage:
     _asked: tuple[Trigger, Observed, Caller] | None = None
     _judged: Judged | None = None
     _texts: list[tuple[str, Caller]] = field(default_factory=list)
-    _files: _Files = field(default_factory=_Files)
 
     def caller(self, session: str = "now", agent: str = MAIN_AGENT, *, is_confirmed: bool = True) -> Caller:
         """Return a caller by the name of its session."""
@@ -254,8 +229,6 @@ class Stage:
         made = [self._entry(each) for each in entries]
         with_entries = list(zip(made, entries, strict=True))
         pending = [entry for entry, each in with_entries if each.get("is_pending")]
-        self._files.fates |= {entry.id: _Fate(each["changed"]) for entry, each in with_entries if "changed" in each}
-        object.__setattr__(services.room.lessons, "freshness", self._files)
         cited = [entry for each in entries for entry in self._effects(each)]
         resolved = [each for each in made if each.resolution and each not in pending]
         services.collector.add_resolved(sorted([*self._fillers(), *resolved, *cited], key=age))
@@ -304,7 +277,6 @@ class Stage:
         """Return what would be shown now that a number has changed; `shown` comes first."""
         if self._asked is None or self._judged is None:
             return []
-        self._files.seen.clear()
         for source in self.services.room.sources:
             if isinstance(source, LessonsSource):
                 source.finder._last = None

@@ -78,10 +78,12 @@ class LessonsSource:
         return mine is not None and mine.score >= (constants.NAMED if mine.by_terms else bar_at_start(found.stored))
 
     async def _newest(self, chosen: list[Scored], found: Found, bar: float, caller: Caller) -> list[Candidate]:
-        """Return the candidates for lessons: in place of each the newest about the same matter."""
-        entries = [each.entry for each in found.scored]
-        candidates = [
-            Candidate(newest_about(each.entry, entries), each.reason(bar), score=each.score) for each in chosen
-        ]
+        """Return the candidates for lessons: in place of each the newest about its matter that is half as near."""
+
+        def newest(scored: Scored) -> Ghap:
+            near = (each.entry for each in found.scored if each.score >= scored.score / 2)
+            return newest_about(scored.entry, near)
+
+        candidates = [Candidate(newest(each), each.reason(bar), score=each.score) for each in chosen]
         await self.finder.lessons.freshness.judge((each.entry for each in candidates), caller.project, caller.folder)
         return candidates
