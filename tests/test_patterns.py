@@ -179,7 +179,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "whether an output shows an error": sanitize.shows_error,
     "the last line": sanitize.last_line,
     "the plain form of a command": lambda text: figures.plain_command.__wrapped__(f"git commit -m {text}"),
-    "a command as a person reads it": lambda text: figures.shown_command(f"git commit {text}"),
+    "a command as a person reads it": lambda text: shown.shown_command(f"git commit {text}"),
     "the same error": sanitize.alike,
     "the signature of an error": sanitize.normalized,
     "a text without folders": lambda text: sanitize.tidied(text, "shop", "/srv/shop"),
