@@ -160,7 +160,7 @@ def ran(text: str) -> None:
 
 def answered(client: str, text: str) -> None:
     tool = {"tool_name": "Bash", "tool_input": {"command": text}, "tool_response": f"Output: {text}"}
-    event.arguments_of({"hook_event_name": "PostToolUse", "prompt": text, **tool}, client)
+    event.event_of({"hook_event_name": "PostToolUse", "prompt": text, **tool}, client)
 
 
 def read_as_json(text: str) -> None:

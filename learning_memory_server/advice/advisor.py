@@ -69,7 +69,8 @@ class Advisor:
 
     async def _at(self, trigger: Trigger, caller: Caller) -> Shown:
         now = self.clock()
-        self.live.heard(caller.session)
+        if not trigger.is_of_entry:  # The server knows by itself how long a session that makes calls is connected
+            self.live.heard(caller.session)
         state = self.sessions.hear(caller, trigger.context)
         triggers = [trigger]
         if trigger.kind is TriggerKind.SESSION_START:

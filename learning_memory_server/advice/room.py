@@ -20,7 +20,7 @@ from learning_memory_server.advice.finder import NotReadyError
 from learning_memory_server.advice.matters import newest_of_each
 from learning_memory_server.advice.sources.open_entries import OpenEntriesSource, limited
 from learning_memory_server.advice.sources.place import PlaceSource
-from learning_memory_server.errors import AWAY
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
@@ -45,7 +45,7 @@ class Room:
     has_deadline: bool = True  # whether what is late is not shown
 
     async def offered(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return the candidates of the sources that are ready in time.
+        """Return what the sources offer in time; if one fails, what those before it have offered.
 
         Raises:
             NotReadyError: If the model or the index is not ready, and this is a call whose reply should say so.
@@ -65,7 +65,7 @@ class Room:
             log.info("advice.skipped", reason=type(error).__name__)
             if trigger.is_of_entry:
                 raise
-        except (*AWAY, TimeoutError) as error:
+        except (LearningMemoryError, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
         return offered
 

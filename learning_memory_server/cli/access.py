@@ -66,6 +66,11 @@ class HubClient:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
+    def close(self) -> None:
+        """Close the connection that no request has used."""
+        if self._first:
+            self._first.close()
+
     def _ask(
         self, connection: socket.socket, command: str, fields: dict[str, Any], report: out.Report | None = None
     ) -> dict[str, Any]:
@@ -327,7 +332,10 @@ async def open_connection(
     """
     patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
     if hub := _reach_hub(settings, STARTS_HUB and load is None, patience):
-        yield Connection(hub.operate, settings, outlives_command=True)
+        try:
+            yield Connection(hub.operate, settings, outlives_command=True)
+        finally:
+            hub.close()
         return
     from learning_memory_server.server.composition.services import open_services
     from learning_memory_server.server.operations import operate

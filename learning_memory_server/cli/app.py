@@ -29,7 +29,7 @@ clusters        showing                  Show what keeps recurring on an axis: c
 failures        listing                  List errors of commands, the last seen first, and what worked next.
 calibration     calibration              Say whether agents are as sure as they may be, and how many hypotheses held.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
-why             context                  Show the advice that hooks gave the last session of this project, and the rule for each.
+why             context                  Show the advice that the last session of this project was given, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
 review          reviewing                Answer which advice agents may get: lessons of others, and your refusals.

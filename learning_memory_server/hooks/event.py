@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from learning_memory_server.advice.candidates import Shown
 from learning_memory_server.lessons.errors.sanitize import ends
+from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.trigger import Trigger
 
@@ -118,7 +119,7 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
     return Trigger(
         kind=TriggerKind.FILE if kind is TriggerKind.COMMAND and text("file") else kind,
         context=context,
-        key=text("call"),
+        key=text("call")[: limits.ID_MAX],
         folder=text("folder"),
         transcript=text("transcript"),
         text=text("prompt"),

@@ -104,10 +104,12 @@ def checked_verdict(verdict: Verdict) -> Verdict:
 
 def checked_advice(advice: Advice) -> Advice:
     """Return advice as it may be stored."""
-    for given in (advice.ghap_id, *(item.id for item in advice.items)):
+    for given in filter(None, (advice.ghap_id, *(item.id for item in advice.items))):
         _check_ids(items=given)
-    if advice.revision < 1:
-        raise InvalidInputError("revision: is not what this program writes.")
+    if advice.revision < bool(advice.ghap_id) or not (advice.ghap_id or advice.session):
+        raise InvalidInputError("ghap_id, revision, session: are not what this program writes.")
+    for name in filter(None, (advice.session, advice.context, advice.agent, advice.key)):
+        limits.checked_text("session, context, agent, key", name, limits.ID_MAX)
     if not all(-_SCORE_MAX <= item.score <= _SCORE_MAX for item in advice.items if item.score is not None):
         raise InvalidInputError(f"score: must be a number from -{_SCORE_MAX} to {_SCORE_MAX}.")
     return advice

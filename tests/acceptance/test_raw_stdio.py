@@ -64,7 +64,7 @@ def test_without_a_hub_nobody_is_reminded_where_nobody_reads_along(
     wire.handshake()
     start(wire, TOPICS[0])
 
-    answer = wire.answer(wire.send_call("hook", event="Stop", session="one session"))
+    answer = wire.answer(wire.send_call("hook", event={"event": "Stop", "session": "one session"}))
 
     assert ("is still open" in answer["result"]["content"][0]["text"]) == is_reminded
     assert wire.close() == 0

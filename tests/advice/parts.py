@@ -45,9 +45,9 @@ async def at_start(services: Services, entry: Ghap, caller: Caller = ALICE) -> S
     return await services.advisor.at(Trigger(TriggerKind.ENTRY_START, entry=entry), caller)
 
 
-def fails(command: str, line: str, **given: str) -> Trigger:
+def fails(command: str, line: str) -> Trigger:
     """A command that failed with a line."""
-    return Trigger(TriggerKind.COMMAND, command=command, error=f"Exit code 4\n{line}", **given)
+    return Trigger(TriggerKind.COMMAND, command=command, error=f"Exit code 4\n{line}")
 
 
 def ids_of(shown: Shown) -> list[str]:

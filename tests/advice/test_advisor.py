@@ -80,7 +80,7 @@ async def test_a_value_takes_the_room_that_lessons_leave(services: Services) -> 
 async def test_a_prompt_is_answered_with_one_lesson_and_another_project_with_none(services: Services) -> None:
     await learn(services, about("pool", 3))
     shown = await services.advisor.at(PROMPT, ALICE)
-    assert ids_of(shown) == [about("pool", 3).id]
+    assert ids_of(shown) == [POOL.id]
     assert shown.text.startswith(f"{text.OPENING} This may help with the task: ")
     assert await services.advisor.at(PROMPT, CAROL) == Shown()
 
@@ -181,7 +181,7 @@ async def test_what_is_late_is_not_shown(services: Services, monkeypatch: pytest
     await begin(services, BOB)
     services.room.has_deadline = True
     for kind in budget.BUDGETS:
-        monkeypatch.setitem(budget.BUDGETS, kind, Budget(seconds=0.0))  # type: ignore[arg-type]
+        monkeypatch.setitem(budget.BUDGETS, kind, Budget(seconds=0.0))
     with capture_logs() as logs:
         assert await at_start(services, started(services)) == Shown()
         assert await services.advisor.at(PROMPT, BOB) == Shown()

@@ -37,15 +37,19 @@ SAME_SESSION: Final = {"agent_session": OLD.agent_session}
         pytest.param(
             lesson(2, "owls sleep by day", goal=f"{OLD.goal}", **SAME_SESSION),
             True,
-            id="it is another attempt of the session at the goal",
+            id="it is the session's next attempt at the goal after a wrong guess",
         ),
         pytest.param(lesson(2, "owls sleep by day", goal=OLD.goal), False, id="another session has the same goal"),
         pytest.param(lesson(2, "owls sleep by day", **SAME_SESSION), False, id="the session had another goal"),
     ],
 )
 def test_two_lessons_are_about_one_matter(other: Ghap, is_one: bool) -> None:
-    old = replace(OLD, errors=TIED)
+    old = replace(OLD, errors=TIED, resolution=replace(OLD.outcome, status=OutcomeStatus.FALSIFIED))
     assert are_one(old, other) is are_one(other, old) is is_one
+
+
+def test_what_was_confirmed_stands_whatever_the_session_tried_later() -> None:
+    assert not are_one(OLD, lesson(2, "owls sleep by day", goal=OLD.goal, **SAME_SESSION))
 
 
 def candidate(entry: Ghap) -> Candidate:

@@ -15,6 +15,7 @@ from learning_memory_server.model.advice import Reason, TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.services import Services
 from tests.advice.parts import NOTHING, POOL, PROMPT, journal_of, learn, situation
 from tests.support import ALICE, BOB, about, ghap, numbered, start
@@ -91,7 +92,9 @@ async def test_a_source_is_asked_only_at_its_own_triggers(services: Services) ->
 
 async def test_of_one_matter_the_newest_is_shown_and_once_it_was_the_older_is_not(services: Services) -> None:
     room = services.room
-    candidates = offered(replace(POOL, agent_session="1"), replace(about("pool", 3), agent_session="1"))
+    wrong = replace(POOL.outcome, status=OutcomeStatus.FALSIFIED)
+    first = replace(POOL, agent_session="1", resolution=wrong)
+    candidates = offered(first, replace(about("pool", 3), agent_session="1"))
     now = situation(services)
     newest = room.passing(candidates, now)
     assert newest == candidates[1:]

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from learning_memory_server.advice.sessions import Sessions, SessionState
+from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.advice.parts import POOL, PROMPT, MeasuredModel, ids_of, learn
@@ -91,18 +93,17 @@ async def test_what_was_shown_is_known_after_a_restart(settings: Settings) -> No
 
 
 def test_the_state_of_a_session_is_dropped_at_its_end() -> None:
-    sessions = Sessions()
+    sessions = Sessions(RedactionGate())
     state = sessions.hear(ALICE, AFTER_CLEAR)
     state.loaded.add(POOL.id)
-    assert sessions.state_of(ALICE) is state
     assert sessions.hear(ALICE, "") is state
     assert sessions.hear(ALICE, NAME) is not state
-    sessions.end(AFTER_CLEAR)
-    assert sessions.hear(ALICE, AFTER_CLEAR) == SessionState()
+    sessions.end(state)
+    assert sessions.hear(ALICE, AFTER_CLEAR).loaded == set()
 
 
 def test_a_subagent_takes_the_first_task_of_its_kind_and_no_others() -> None:
-    state = SessionState()
+    state = SessionState(NAME, CommandWatch(RedactionGate()))
     for kind, task in (("Plan", "one"), ("Explore", "two"), ("Explore", "three")):
         state.add_task(kind, task)
     assert [state.take_task("Explore") for _ in range(3)] == ["two", "three", ""]

@@ -26,7 +26,7 @@ TIED: Final = replace(about("types", 5), errors=(Met(LINE, "press", is_tied=True
 WRONG: Final = replace(
     about("cache", 6),
     agent_session=BOB.session,
-    anchors=(Anchor("shop/cart.py", "0" * 40, "", is_read=False),),
+    anchors=(Anchor("shop/cart.py", "0" * 40),),
     resolution=replace(about("cache", 6).outcome, status=OutcomeStatus.FALSIFIED),
 )
 ERROR: Final = Trigger(TriggerKind.ERROR, command="bin/press feed may.csv")
@@ -163,7 +163,8 @@ async def test_where_it_is_in_doubt_that_a_command_failed_a_lesson_must_name_its
 
 async def test_the_newest_lesson_about_a_matter_is_offered_in_place_of_the_nearest(services: Services) -> None:
     newer = about("pool", 30)
-    await learn(services, replace(newer, resolution=replace(newer.outcome, lesson=Lesson("", "Count the clients"))))
+    same = Lesson("", f"{POOL.learned} at last")
+    await learn(services, replace(newer, resolution=replace(newer.outcome, lesson=same)))
     assert [each.id for each in await offers(services, "LessonsSource", PROMPT)] == [newer.id]
 
 

@@ -291,7 +291,7 @@ async def test_a_tied_lesson_is_shown_where_a_filter_hides_that_the_command_fail
     ("line", "is_shown"),
     [
         ("press: error: feed schema mismatch " + "x y z " * 170_000, True),
-        ("error: feed\0schema \x1b[31mmismatch\x1b[0m at\rcolumn \u202ecnirp\u2066", True),
+        ("error: feed\0 schema \x1b[31mmismatch\x1b[0m at\rcolumn \u202ecnirp\u2066", True),
         ("错误 数据模式不匹配第三列", False),  # It has no four words that could be a quotation
         ("\0" * 5_000, False),
         (" \t \r\n ", False),

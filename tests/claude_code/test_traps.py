@@ -125,8 +125,8 @@ ABOUT_PRESS: Final = (
 )
 
 
-def test_the_last_of_two_lessons_about_an_error_is_told_at_its_first_failure(claude: ClaudeCode) -> None:
-    """Of three about the tool, two quote the error; the main agent and a subagent are told."""
+def test_the_last_of_two_lessons_about_an_error_is_shown_at_its_first_failure(claude: ClaudeCode) -> None:
+    """Of three about the tool, two quote the error; the main agent and a subagent are shown it."""
     PRESS.write(claude)
     feed = run("./press feed may.csv")
     end = {"status": "confirmed", "result": "It was that"}
@@ -142,9 +142,10 @@ def test_the_last_of_two_lessons_about_an_error_is_told_at_its_first_failure(cla
         **MODEL,
     )
 
-    told = "Learned from this error: run ./press --seal first (learned in ghap_"
+    origin = "Learned at `press: error: feed schema mismatch at column <n>`:"
+    told = f"{origin} run ./press --seal first (learned in ghap_"
     for file in ("july", "august"):
         heard = [json.dumps(each) for each in session.everything if f"feed {file}.csv" in json.dumps(each)]
         assert any(told in each for each in heard), file
     main = [json.dumps(each) for each in session.requests if "divide the work" in json.dumps(each)]
-    assert max(each.count("Learned from this error") for each in main) == 1
+    assert max(each.count(origin) for each in main) == 1

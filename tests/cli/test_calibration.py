@@ -10,8 +10,8 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.lessons.shown import AdviceLog
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item, TriggerKind
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, NOON, numbered
@@ -90,8 +90,15 @@ def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
 def test_status_counts_what_agents_were_shown_and_what_came_of_it(run: Any, storage: Path, journal: Journal) -> None:
     entry = ObservationCollector(journal, utc_now).list_resolved()[0].id
     shown = [
-        Advice(entry, number, Channel.START, (Item(f"ghap_{number}", AdviceKind.EXPERIENCE, effect),), "garden", NOON)
+        Advice(
+            TriggerKind.ENTRY_START,
+            (Item(f"ghap_{number}", AdviceKind.EXPERIENCE, effect=effect),),
+            "garden",
+            NOON,
+            ghap_id=entry,
+            revision=number,
+        )
         for number, effect in enumerate((Effect.HELPED, Effect.MISLED, None), start=1)
     ]
-    AdviceLog(Journal(storage / "journal").advice).add(*shown)
-    assert "told        3 times, helped 1, misled 1, unknown 1 (as agents say)" in run("status").stdout
+    Records[Advice](Journal(storage / "journal").advice).add(*shown)
+    assert "shown       3 times, helped 1, misled 1, unknown 1 (as agents say)" in run("status").stdout

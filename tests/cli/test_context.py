@@ -9,8 +9,8 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.lessons.shown import AdviceLog
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item, TriggerKind
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from tests.command_line import Run, printed
@@ -22,16 +22,16 @@ def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: 
     collector = ObservationCollector(Journal(storage / "journal"), utc_now)
     lesson = Lesson("counting", "Count twice 🌹")
     collector.add_resolved([numbered(1, project="garden", resolution=replace(CONFIRMED, lesson=lesson))])
-    items = (Item(numbered(1).id, AdviceKind.EXPERIENCE, Effect.HELPED),)
-    log = AdviceLog(Journal(storage / "journal").advice)
-    log.add(Advice("ghap_gone", 1, Channel.START, items, "garden", utc_now()))
+    items = (Item(numbered(1).id, AdviceKind.EXPERIENCE, effect=Effect.HELPED),)
+    log = Records[Advice](Journal(storage / "journal").advice)
+    log.add(Advice(TriggerKind.ENTRY_START, items, "garden", utc_now(), ghap_id="ghap_gone", revision=1))
     collector.add_open([ghap(project="garden"), ghap(id="ghap_20260301_120000_eeeeee", project="orchard")])
     shown = run("context").stdout
     assert shown.splitlines()[1:] == [
         "Open entries:",
         "- ghap_20260301_120000_ffffff: Stop the checkout from timing out",
         "Lessons:",
-        "- Count twice 🌹",
+        "- Count twice 🌹 (goal: Stop the checkout from timing out)",
     ]
     assert run("context", LEARNING_MEMORY_PROJECT="elsewhere").stdout == ""
 

@@ -43,23 +43,24 @@ def test_status_describes_the_hub_and_hub_stop_ends_it(run: Any, start_hub: Call
 
 
 @pytest.mark.usefixtures("kept")
-def test_why_shows_what_the_last_session_was_told(
+def test_why_shows_what_the_last_session_was_shown_also_once_the_hub_has_ended(
     run: Any, start_hub: Callable[[], int], environment: dict[str, str], storage: Path, tmp_path: Path
 ) -> None:
-    assert "that is known, because no hub runs." in run("why").stdout
+    assert "No session of garden was given advice yet." in run("why").stdout
     ObservationCollector(Journal(storage / "journal"), utc_now).add_open([ghap(project="garden")])
     start_hub()
-    assert "Hooks gave no advice in garden since its hub began." in run("why").stdout
     event = {"session_id": "one", "cwd": str(tmp_path), "hook_event_name": "SessionStart", "source": "startup"}
     hook = [sys.executable, "-m", "learning_memory_server", "hook"]
     env = {**os.environ, **environment}
     done = subprocess.run(hook, input=json.dumps(event).encode(), env=env, check=True, capture_output=True)
     assert b"Stop the checkout from timing out" in done.stdout
-    shown = run("why").stdout
-    assert shown.startswith("At its start: what is open")
-    assert "Stop the checkout from timing out" in shown
-    (told,) = json.loads(run("why", "--json").stdout)["said"]
-    assert told["event"] == "SessionStart"
+    for _ in range(2):
+        answer = run("why").stdout
+        assert answer.startswith("At its start: what is open")
+        assert "Stop the checkout from timing out" in answer
+        (shown,) = json.loads(run("why", "--json").stdout)["shown"]
+        assert (shown["trigger"], [each["reason"] for each in shown["items"]]) == ("context", ["open"])
+        run("hub", "stop")
 
 
 LISTENING_NOWHERE = """

@@ -1,4 +1,4 @@
-"""What clients give to a hook that is a command, in the arguments of the tool.
+"""What clients give to a hook that is a command, as the event that the tool gets, and as a trigger.
 
 Which file a tool has read or edited, and which lines changed.
 """
@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.hooks.event import EDIT_MAX, Event, answer_for, arguments_of, edit_in, put_in
+from learning_memory_server.advice.candidates import Shown
+from learning_memory_server.hooks.event import EDIT_MAX, answer_for, answer_of, edit_in, event_of, put_in, trigger_of
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.trigger import Trigger
 
 
 def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
@@ -45,18 +48,71 @@ def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
         ({"hook_event_name": 3, "tool_input": "make", "tool_response": [1]}, {"again": ""}),
     ],
 )
-def test_what_a_client_says_becomes_arguments(given: dict[str, Any], wanted: dict[str, str]) -> None:
-    assert arguments_of(given) == {"alone": "", **wanted}
+def test_what_a_client_says_becomes_an_event(given: dict[str, Any], wanted: dict[str, str]) -> None:
+    assert event_of(given) == {"alone": "", **wanted}
 
 
-def test_the_events_of_gemini_cli_are_those_of_claude_code() -> None:
-    assert Event("BeforeAgent").kind == Event("UserPromptSubmit").kind
-    assert Event("AfterTool").kind == Event("PostToolUse").kind
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ("SessionStart", TriggerKind.SESSION_START),
+        ("sessionStart", TriggerKind.SESSION_START),
+        ("sessionEnd", TriggerKind.SESSION_END),
+        ("InstructionsLoaded", TriggerKind.LOADED),
+        ("BeforeAgent", TriggerKind.PROMPT),
+        ("UserPromptSubmit", TriggerKind.PROMPT),
+        ("PreToolUse", TriggerKind.SUBAGENT_TASK),
+        ("SubagentStart", TriggerKind.SUBAGENT_START),
+        ("AfterTool", TriggerKind.COMMAND),
+        ("PostToolUseFailure", TriggerKind.COMMAND),
+        ("Stop", TriggerKind.STOP),
+        ("SubagentStop", TriggerKind.SUBAGENT_STOP),
+    ],
+)
+def test_each_event_is_one_kind_of_trigger_in_all_clients(event: str, kind: TriggerKind) -> None:
+    trigger = trigger_of({"event": event}, "c1")
+    assert trigger == Trigger(kind, context="c1")
+
+
+@pytest.mark.parametrize("event", [{}, {"event": ""}, {"event": 3}, {"event": "Unknown"}, {"event": ["Stop"]}])
+def test_an_event_that_nothing_is_known_of_is_no_trigger(event: dict[str, object]) -> None:
+    assert trigger_of(event, "c1") is None
+
+
+def test_a_tool_that_names_a_file_is_about_the_file_and_a_command_that_names_none_is_a_command() -> None:
+    read = trigger_of({"event": "PostToolUse", "file": "a.py", "folder": "/shop"}, "")
+    edited = trigger_of({"event": "PostToolUse", "file": "a.py", "old": "a", "new": "b"}, "")
+    assert read == Trigger(TriggerKind.FILE, folder="/shop", file="a.py")
+    assert edited == Trigger(TriggerKind.FILE, file="a.py", new="b", is_edit=True)
+
+
+def test_the_parts_of_an_event_that_are_no_texts_count_as_absent() -> None:
+    given = {"event": "PostToolUse", "command": "make", "output": ["x"], "error": None, "background": True, "folder": 3}
+    assert trigger_of(given, "") == Trigger(TriggerKind.COMMAND, command="make")
+    said = {"event": "PostToolUse", "command": "m" * 9_000, "output": "built", "stderr": "slow", "task": "b1"}
+    trigger = trigger_of(said | {"unknown": "true", "again": "true", "alone": "true", "call": "toolu_1"}, "")
+    assert trigger == Trigger(
+        TriggerKind.COMMAND,
+        key="toolu_1",
+        command="m" * 8_000,
+        output="built\nslow",
+        is_background=True,
+        is_unknown=True,
+        is_again=True,
+        has_no_prompts=True,
+    )
+
+
+def test_what_is_shown_is_an_answer_and_nothing_is_silence() -> None:
+    shown = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "é <b>"}}
+    assert answer_of("Stop", Shown()) == ""
+    assert json.loads(answer_of("Stop", Shown(text="é <b>"))) == shown
+    assert json.loads(answer_of("Stop", Shown(text="é <b>", line="kept"))) == {**shown, "systemMessage": "kept"}
 
 
 @pytest.mark.parametrize("given", [None, [1, 2], "SessionStart", 1])
 def test_what_is_not_an_object_says_nothing(given: object) -> None:
-    assert arguments_of(given) == {}
+    assert event_of(given) == {}
 
 
 WRAPPED = "<untrusted_context>\nOutput: {}\nProcess Group PGID: 46\n</untrusted_context>"
@@ -111,13 +167,13 @@ def copilot(result: str) -> dict[str, Any]:
 def test_each_client_says_the_end_of_a_command_in_its_way(
     client: str, given: dict[str, Any], wanted: dict[str, str]
 ) -> None:
-    assert arguments_of(given, client) == {"again": "", "alone": "", **wanted}
+    assert event_of(given, client) == {"again": "", "alone": "", **wanted}
 
 
 def test_what_hooks_said_before_is_no_part_of_a_prompt() -> None:
     prompt = "<hook_context>a &lt;lesson&gt;</hook_context>\n\n<hook_context>b</hook_context>\n\nfix <b> this"
 
-    assert arguments_of({"prompt": prompt}, "gemini")["prompt"] == "fix <b> this"
+    assert event_of({"prompt": prompt}, "gemini")["prompt"] == "fix <b> this"
 
 
 SAID = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
@@ -186,6 +242,6 @@ def test_half_an_emoji_is_replaced_and_the_rest_is_told(half: str, client: str) 
     }
     edit = {**given, "tool_name": "Edit", "tool_input": {"file_path": text, "old_string": text, "new_string": text}}
 
-    found = [*arguments_of(given, client).values(), *arguments_of(edit, client).values()]
+    found = [*event_of(given, client).values(), *event_of(edit, client).values()]
     assert len([each for each in found if each == "text " + "?" * len(half)]) >= 10
     "".join(found).encode()

@@ -7,10 +7,8 @@ from learning_memory_server.journal.archive.contents import checked_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
-from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import files
 from tests.lessons.errors.agent import MISSING, NOW, Agent, Shield
 
@@ -176,31 +174,6 @@ class CountingDisk:
     replace = staticmethod(files.replace)
     truncate = staticmethod(files.truncate)
     remove = staticmethod(files.remove)
-
-
-class FullDisk:
-    """A disk on which nothing more can be written."""
-
-    def append(self, path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device", str(path), content[:0])
-
-    replace = append
-
-    def truncate(self, path: Path, size: int) -> None:
-        files.truncate(path, size)
-
-    def remove(self, path: Path) -> None:
-        files.remove(path)
-
-
-async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(shield: Shield, tmp_path: Path) -> None:
-    await shield.session("first").finds()
-    before = content_of(tmp_path)
-    full = ErrorAdvisor(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate())
-    second = Agent(full, "second")
-    await second.fails()
-    await second.succeeds("python3 -m pytest")
-    assert content_of(tmp_path) == before
 
 
 async def test_what_nobody_sees_of_a_command_is_not_kept(shield: Shield) -> None:

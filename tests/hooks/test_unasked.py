@@ -1,4 +1,4 @@
-"""What others have shared is found by whoever searches, and told to nobody unasked, through no channel."""
+"""What others have shared is found by whoever searches, and shown to nobody unasked, at no trigger, without a yes."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.advice.advisor import Told
+from learning_memory_server.advice import constants
+from learning_memory_server.advice.finder import LessonFinder
 from learning_memory_server.index.document import documents_of
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.journal.codec import VALUE
@@ -39,15 +40,14 @@ async def joined(services: Services, folder: Path, count: int) -> None:
     assert len(services.shared.entries) == count
 
 
-async def everything_told(services: Services, shop: Path) -> dict[str, Any]:
-    services.advisor.within = None
+async def everything_shown(services: Services, shop: Path) -> dict[str, Any]:
+    services.room.has_deadline = False
     told: dict[str, Any] = {}
     work_on_checkout(shop)
     async with session_in(services, shop, "a") as work:
         told["start"] = await work.fire("SessionStart", session="a", folder=str(shop))
     async with session_in(services, shop, "b") as work:
         await work.fire("SessionStart", session="b")
-        services.advisor.told = Told()
         told["prompt"] = await work.fire("UserPromptSubmit", session="b", prompt=BEARS)
     async with session_in(services, shop, "c") as work:
         fails = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {BEARS}"}
@@ -64,7 +64,9 @@ async def everything_told(services: Services, shop: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop: Path, is_own: bool) -> None:
+async def test_nothing_that_others_have_shared_is_shown_at_any_trigger(
+    settings: Settings, shop: Path, is_own: bool
+) -> None:
     async with at_work(settings, load=MeasuredModel) as services:
         if is_own:
             async with session_in(services, shop, "first") as first:
@@ -72,8 +74,8 @@ async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop
                 await first.call("resolve_ghap", **CONFIRMED)
         else:
             await joined(services, shop, 40)
-        told = await everything_told(services, shop)
-        # The same channels do tell your own.
+        told = await everything_shown(services, shop)
+        # At the same triggers your own are shown.
         assert {name for name, said in told.items() if bool(said) is not is_own} == set()
         assert is_own or LESSON not in json.dumps(told)
         if not is_own:
@@ -82,7 +84,7 @@ async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop
             assert len(sought.found) == 40
 
 
-async def test_every_channel_tells_a_shared_lesson_after_a_yes_with_who_merged_it(
+async def test_after_a_yes_a_shared_lesson_is_shown_at_every_trigger_with_who_merged_it(
     settings: Settings, shop: Path
 ) -> None:
     async with at_work(settings, load=MeasuredModel) as services:
@@ -90,11 +92,11 @@ async def test_every_channel_tells_a_shared_lesson_after_a_yes_with_who_merged_i
         (item,) = services.review.waiting(CALLER.project, utc_now())
         assert (item.kind, item.text, item.fared) == ("shared", LESSON, "shared, merged by Ben")
         services.review.answer(item, Said.YES, utc_now())
-        told = await everything_told(services, shop)
+        told = await everything_shown(services, shop)
         assert {name for name, said in told.items() if LESSON in json.dumps(said)} == set(told)
         assert {name for name, said in told.items() if "merged by Ben" in json.dumps(said)} == {*told} - {"start"}
         services.review.answer(item, Said.UNDO, utc_now())
-        assert LESSON not in json.dumps(await everything_told(services, shop))
+        assert LESSON not in json.dumps(await everything_shown(services, shop))
 
 
 async def test_a_shared_lesson_that_an_own_entry_confirms_needs_no_yes(settings: Settings, shop: Path) -> None:
@@ -103,22 +105,22 @@ async def test_a_shared_lesson_that_an_own_entry_confirms_needs_no_yes(settings:
         (item,) = services.review.waiting(CALLER.project, utc_now())
         services.shared.effects = lambda: {item.id: (0, 1)}
         assert not services.review.waiting(CALLER.project, utc_now())
-        told = await everything_told(services, shop)
+        told = await everything_shown(services, shop)
         assert {name for name, said in told.items() if LESSON in json.dumps(said)} == set(told)
 
 
-async def test_what_a_person_never_wants_told_is_found_and_told_by_no_channel(settings: Settings, shop: Path) -> None:
+async def test_what_a_person_declined_is_found_and_shown_at_no_trigger(settings: Settings, shop: Path) -> None:
     async with at_work(settings, load=MeasuredModel) as services:
         async with session_in(services, shop, "first") as first:
             await first.call("start_ghap", **ENTRY)
             name = (await first.call("resolve_ghap", **CONFIRMED))["id"]
         services.review.answer(services.review.find(name, CALLER.project), Said.NEVER, utc_now())
-        assert not any((await everything_told(services, shop)).values())
+        assert not any((await everything_shown(services, shop)).values())
         sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
         assert [each.entry.id for each in sought.found] == [name]
 
 
-async def test_no_channel_tells_what_was_imported(settings: Settings, shop: Path) -> None:
+async def test_what_was_imported_is_shown_at_no_trigger(settings: Settings, shop: Path) -> None:
     async with at_work(settings, load=MeasuredModel) as services:
         async with session_in(services, shop, "first") as first:
             await first.call("start_ghap", **ENTRY)
@@ -134,26 +136,26 @@ async def test_no_channel_tells_what_was_imported(settings: Settings, shop: Path
         services.values.add_new([value])
         services.writer.postpone([document for entry in imported for document in documents_of(entry)])
         await services.writer.complete()
-        told = await everything_told(services, shop)
+        told = await everything_shown(services, shop)
         assert {name: said for name, said in told.items() if said} == {}
         sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
         assert {each.entry.id for each in sought.found} == {each.id for each in imported}
         head, *rest = services.review.waiting(own.project, utc_now())
         assert {each.id for each in (head, *rest)} == {each.id for each in imported}
         services.review.answer(head, Said.YES, utc_now(), *rest)
-        told = await everything_told(services, shop)
+        told = await everything_shown(services, shop)
         assert {name for name, said in told.items() if said} >= {"start", "prompt", "subagent", "start_ghap"}
 
 
-async def test_what_others_have_shared_crowds_out_nothing_of_your_own(settings: Settings, shop: Path) -> None:
+async def test_what_others_have_shared_crowds_out_nothing_of_your_own(
+    settings: Settings, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with at_work(settings, load=MeasuredModel) as services:
         async with session_in(services, shop, "first") as first:
             await first.call("start_ghap", **ENTRY)
             entry = (await first.call("resolve_ghap", **CONFIRMED))["id"]
         await joined(services, shop, 40)
-        finder = services.advisor.finder
         # None of your own is among the newest, so all come from the index.
-        finder.background = 0
-        ranked = await finder.rank_texts([BEARS], CALLER.project, {})
-        assert ranked
-        assert [each.entry.id for each in ranked.experiences] == [entry]
+        monkeypatch.setattr(constants, "BACKGROUND", 0)
+        near = await LessonFinder(services.room.lessons, services.index).find([BEARS], CALLER)
+        assert [each.entry.id for each in near.scored] == [entry]

@@ -24,7 +24,7 @@ OPENING = opening(VERSIONS[-1])
 TOO_LONG = {"_meta": {"padding": "x" * 20_000}}
 """Makes a call one that is left to the SDK."""
 READING = line("tools/call", 9, name="get_active_ghap")
-PYTEST = {"event": "PostToolUse", "command": "pytest slow", "output": "=== 3 passed in 0.10s ==="}
+PYTEST = {"event": {"event": "PostToolUse", "command": "pytest slow", "output": "=== 3 passed in 0.10s ==="}}
 
 
 def update(identity: int, note: str, **others: Any) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, without_empty
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
+from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item, Reason, TriggerKind
 from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
@@ -61,16 +61,20 @@ FAILURES = st.builds(
 ADVICES = st.builds(
     Advice,
     ghap_id=ANY,
-    revision=st.integers(1, 9),
-    channel=st.sampled_from(Channel),
+    revision=st.integers(0, 9),
+    session=ANY,
+    context=ANY,
+    agent=ANY,
+    key=ANY,
+    channel=st.sampled_from(TriggerKind),
     items=st.lists(
         st.builds(
             Item,
             ANY,
             st.sampled_from(AdviceKind),
-            st.none() | st.sampled_from(Effect),
             st.none() | st.sampled_from([0.0, 0.518]),
             st.none() | st.sampled_from(Reason),
+            st.none() | st.sampled_from(Effect),
         ),
         max_size=2,
     ).map(tuple),
@@ -122,7 +126,7 @@ def test_advice_and_failures_of_earlier_versions_have_no_score() -> None:
         "project": "shop",
         "created_at": "2026-03-01T12:00:00+00:00",
     }
-    assert ADVICE.decode(line).items == (Item("ghap_2", AdviceKind.EXPERIENCE, Effect.HELPED),)
+    assert ADVICE.decode(line).items == (Item("ghap_2", AdviceKind.EXPERIENCE, effect=Effect.HELPED),)
     assert ADVICE.encode(ADVICE.decode(line)) == line
 
 

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import ARCHIVE_VERSION, MANIFEST, open_archive
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import Records
-from learning_memory_server.lessons.shown import AdviceLog
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Citation, Effect, Item, Reason
+from learning_memory_server.journal.records import FailureLog, Records
+from learning_memory_server.model.advice import Advice, AdviceKind, Citation, Effect, Item, Reason, TriggerKind
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Chunking, Memory
@@ -85,8 +85,8 @@ VALUE_KEPT = Value(
 )
 VERDICT_KEPT = Verdict(VALUE_KEPT.id, ENTRY.id, Stance.SUPPORTS, PROJECT, NOON)
 WITHHELD = {"withheld": True, "probability": 0.25}  # As an earlier version wrote it
-SHOWN = Item(ENTRY.id, AdviceKind.EXPERIENCE, Effect.HELPED, 0.5, Reason.SIMILAR)
-ADVICE_KEPT = Advice(OPEN.id, 1, Channel.START, (SHOWN,), PROJECT, NOON, others=WITHHELD)
+SHOWN = Item(ENTRY.id, AdviceKind.EXPERIENCE, 0.5, Reason.SIMILAR, Effect.HELPED)
+ADVICE_KEPT = Advice(TriggerKind.ENTRY_START, (SHOWN,), PROJECT, NOON, OPEN.id, 1, others=WITHHELD)
 WORDS = (PROJECT, SESSION, "KeyError: <name>", "python run.py")
 OTHERS = {"support": 0.75, "named": ["run.py"]}  # What earlier versions wrote
 FAILURE_KEPT = Failure(failure_id(*WORDS), *WORDS, NOON, "python3 run.py", times=2, others=OTHERS)
@@ -187,7 +187,7 @@ def test_a_journal_of_each_format_is_read_to_the_same_records(tmp_path: Path, na
     assert Records[Any](journal.values).all() == [VALUE_KEPT]
     assert Records[Any](journal.verdicts).all() == [VERDICT_KEPT]
     assert Records[Any](journal.advice).all() == [ADVICE_KEPT]
-    assert AdviceLog(journal.advice).all() == []
+    assert list(AdviceLog(journal.advice, FailureLog(journal.failures)).everything()) == []
     assert journal.retired_files() == {journal.path / NO_LONGER_WRITTEN: 1}
     assert Records[Any](journal.failures).all() == [FAILURE_KEPT]
     assert Records[Any](journal.memories).all() == [MEMORY_KEPT]

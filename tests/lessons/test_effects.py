@@ -91,7 +91,7 @@ def test_whatever_comes_and_goes_the_counts_are_what_the_journal_says(
             effects.collector.forget([there.pop(drawn.randrange(1, len(there)))], NOON)
         there.append(says(effects, number, drawn.choice([MISLED, HELPED]), of=drawn.choice(there)).id)
         if drawn.random() < 0.3:
-            effects.collector.anchor(there[-1], (Anchor("a.py", "0" * 40, ""),))
+            effects.collector.anchor(there[-1], (Anchor("a.py", "0" * 40),))
         fresh = Effects(effects.advice, effects.collector)
         assert effects.successors() == fresh.successors()
         assert effects.counts() == fresh.counts()

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice import constants
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery
-from learning_memory_server.lessons.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations import operate
@@ -58,30 +57,20 @@ async def answers(services: Services) -> list[Any]:
 
 
 async def advice(services: Services, hypothesis: str) -> Any:
-    """Return what start_ghap says is related, in a session that was told nothing."""
+    """Return what start_ghap says is related, in a session that was shown nothing."""
     arguments = {**ENTRY, "goal": hypothesis, "hypothesis": hypothesis}
     call = {"tool": "start_ghap", "arguments": arguments, "project": ALICE.project, "session": token_hex(8)}
     return (await operate(services, lambda *_: None, "call", call)).get("related")
 
 
-def patient(services: Services) -> Advisor:
-    """Return an advisor without a limit of time."""
-    finder = AdviceFinder(
-        services.collector,
-        services.index,
-        services.value_log,
-        services.verdicts,
-        is_everywhere=False,
-        background=BACKGROUND,
-    )
-    return Advisor(finder, services.advice_log, services.clock, within=None)
-
-
 @pytest.mark.slow
-async def test_results_scores_and_advice_are_the_same_alone_and_beside_others(tmp_path: Path) -> None:
+async def test_results_scores_and_advice_are_the_same_alone_and_beside_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "BACKGROUND", BACKGROUND)
     with serving() as double:
         async with opened(tmp_path, qdrant_url=double.url, load=MeasuredModel) as services:
-            services.advisor = patient(services)
+            services.room.has_deadline = False
             services.collector.add_resolved(ENTRIES)
             await operate(services, lambda *_: None, "complete", {})
             alone = await answers(services)

@@ -48,7 +48,9 @@ class Session:
 
     async def raw(self, event: str, **given: str) -> dict[str, Any]:
         arguments = {"session": self.name, "transcript": str(self.transcript), **given}
-        said: dict[str, Any] = json.loads(only_text(await self.client.call_tool("hook", {"event": event, **arguments})))
+        said: dict[str, Any] = json.loads(
+            only_text(await self.client.call_tool("hook", {"event": {"event": event, **arguments}}))
+        )
         return said
 
     async def fire(self, event: str, **given: str) -> str:

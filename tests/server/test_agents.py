@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.advice.text import session_text
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
@@ -39,7 +38,7 @@ class Session:
         self._made += 1
         use = f"toolu_{self._made}"
         if self._drawn.random() >= self._lost:
-            await self._calls.call(None, "hook", {"event": "PreToolUse", "agent": agent, "call": use})
+            await self._calls.call(None, "hook", {"event": {"event": "PreToolUse", "agent": agent, "call": use}})
         result = await self._calls.call(None, tool, arguments, tool_use=use)
         reply: dict[str, Any] = json.loads(result.text)
         self.refused += "error" in reply
@@ -47,8 +46,8 @@ class Session:
 
     async def ran(self, agent: str, command: str) -> None:
         if self._lost < 1:
-            told = {"event": "PostToolUse", "agent": agent, "command": command}
-            await self._calls.call(None, "hook", told)
+            ended = {"event": "PostToolUse", "agent": agent, "command": command}
+            await self._calls.call(None, "hook", {"event": ended})
 
 
 async def works(session: Session, agent: str, kept: dict[str, str]) -> Any:
@@ -120,13 +119,13 @@ class Kept(dict[str, str]):
 async def test_a_hook_before_a_call_says_nothing_and_keeps_nothing(services: Services) -> None:
     calls = Calls(services.injectable(), CALLER, has_hooks=True)
 
-    said = await calls.call(None, "hook", {"event": "PreToolUse", "agent": "a1", "call": "toolu_1"})
+    said = await calls.call(None, "hook", {"event": {"event": "PreToolUse", "agent": "a1", "call": "toolu_1"}})
 
     assert (said.text, said.is_error) == ("{}", False)
     assert not services.journal.path.joinpath("open").exists()
     # More of them than anybody makes at once.
     for number in range(1_010):
-        await calls.call(None, "hook", {"event": "PreToolUse", "agent": "a1", "call": f"toolu_{number}"})
+        await calls.call(None, "hook", {"event": {"event": "PreToolUse", "agent": "a1", "call": f"toolu_{number}"}})
     await calls.call("1", "start_ghap", ENTRY, tool_use="toolu_1")
     await calls.call("2", "start_ghap", ENTRY, tool_use="toolu_1009")
     agents = {entry.agent for entry in services.journal.open_entries()}
@@ -146,9 +145,9 @@ async def test_the_entry_of_a_live_session_is_closed_by_its_id_and_the_reply_say
             assert active["open_elsewhere"][0]["id"] == theirs
             assert active["open_elsewhere"][0]["owner"] == "another live session"
             assert not {"orphaned", "hint"} & active.keys()
-            told = session_text(services.advisor, CALLER)
-            assert f"Others are at work on:\n- {theirs}" in told
-            assert "Open entries" not in told
+            shown = await services.room.context(CALLER, "")
+            assert f"Others are at work on:\n- {theirs}" in shown
+            assert "Open entries" not in shown
             kept = await agent.refused("update_ghap", ghap_id=theirs)
             assert "somebody else is at work on it" in kept["message"]
 

@@ -234,7 +234,9 @@ async def test_what_is_too_large_or_has_a_nul_is_refused_before_it_is_read(
 
 async def test_a_text_may_have_nul_where_nothing_is_kept(services: Services) -> None:
     calls = Calls(services.injectable(), CALLER, has_hooks=True)
-    result = await calls.call(1, "hook", {"event": "PostToolUse", "command": "cat x", "output": "\x00" * 100_000})
+    result = await calls.call(
+        1, "hook", {"event": {"event": "PostToolUse", "command": "cat x", "output": "\x00" * 100_000}}
+    )
     assert (result.text, result.is_error) == ("{}", False)
 
 

@@ -8,13 +8,12 @@ from mcp.types import TextContent, TextResourceContents
 
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.app import CONTEXT_URI, build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, OWL, Agent, agent_of
 from tests.tool_names import NAMES
 
 
@@ -25,48 +24,42 @@ async def read_context(agent: Agent) -> str:
     return content.text
 
 
-def let_help(services: Services, entry: str) -> None:
-    """Record that an entry has helped another one that is gone."""
-    items = (Item(entry, AdviceKind.EXPERIENCE, Effect.HELPED),)
-    services.advice_log.add(Advice("ghap_gone", 1, Channel.START, items, CALLER.project, services.clock()))
+async def let_help(agent: Agent, entry: str) -> None:
+    """Resolve another entry, whose agent says that this one helped."""
+    await agent.resolve_new(entry=OWL, **CONFIRMED, helped=[entry])
 
 
-async def test_the_context_is_empty_and_then_names_what_is_open_and_what_helped(
-    services: Services, agent: Agent
-) -> None:
+async def test_the_context_is_empty_and_then_names_what_is_open_and_what_helped(agent: Agent) -> None:
     assert [each.uri for each in (await agent.client.list_resources()).resources] == [CONTEXT_URI]
     assert await read_context(agent) == ""
     before = await agent.resolve_new(**CONFIRMED)
-    started = await agent.call("start_ghap", **ENTRY)
     assert "deploys must clear the cache" not in await read_context(agent)
-    let_help(services, before)
+    await let_help(agent, before)
+    started = await agent.call("start_ghap", **ENTRY)
     shown = await read_context(agent)
     assert f"- {started['id']}: {ENTRY['goal']}\n" in shown
-    assert "- deploys must clear the cache\n" in shown
+    assert f"- deploys must clear the cache (goal: {ENTRY['goal'][:60]}" in shown
     assert len(shown.encode()) <= limits.CONTEXT_MAX
 
 
 async def test_the_context_is_the_projects_own(services: Services) -> None:
     async with agent_of(services) as agent:
-        let_help(services, await agent.resolve_new(**FALSIFIED, lesson=CONFIRMED["lesson"]))
+        await let_help(agent, await agent.resolve_new(**FALSIFIED, lesson=CONFIRMED["lesson"]))
     async with agent_of(services, Caller("blog", "a1")) as agent:
         assert await read_context(agent) == ""
     async with agent_of(services, Caller("shop", "b2")) as agent:
         assert "deploys must clear the cache" in await read_context(agent)
 
 
-async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_entry(
+async def test_the_context_is_the_list_of_a_start_whatever_was_shown_and_is_not_recorded(
     services: Services, agent: Agent
 ) -> None:
-    before = await agent.resolve_new(**CONFIRMED)
-    let_help(services, before)
-    started = await agent.call("start_ghap", **ENTRY)
-    await read_context(agent)
-    await read_context(agent)
-    advice = services.advice_log.all()[-1]
-    assert (advice.ghap_id, advice.channel) == (started["id"], Channel.CONTEXT)
-    await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
-    assert services.advice_log.effects() == {before: (0, 2)}
+    await let_help(agent, await agent.resolve_new(**CONFIRMED))
+    before = list(services.advice_log.everything())
+    first = await read_context(agent)
+    assert "deploys must clear the cache" in first
+    assert await read_context(agent) == first
+    assert list(services.advice_log.everything()) == before
 
 
 async def test_another_resource_is_refused(agent: Agent) -> None:

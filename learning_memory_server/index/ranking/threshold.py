@@ -27,17 +27,10 @@ OTHERS: Final = 1 / 3  # What the others need of that strength, once the best re
 
 COVERED: Final = 0.6  # The share of a question's terms in a strong best result: two of three suffice
 
-# ---- What is said unasked
+# ---- Values; for lessons that are shown unasked see `advice.constants`
 
-ADVICE: Final = 0.475  # The least score of unsolicited experiences in a small store: see `learning.advice.finder`
-_GROWTH_OF_ADVICE: Final = 0.04  # The rise of that as a store of more than 100 entries becomes e times as large
-_GROWS_ABOVE: Final = 100
-NAMED: Final = 0.25  # The least score of a lesson that names the same file, identifier or code as a prompt or a command
-PROMPT: Final = 0.05  # The additional closeness for a user's prompt; measured by `benchmarks.recurrence`
-ERROR: Final = 0.63  # The least score at a failed command in a store of 100 entries; measured by `benchmarks.lessons`
-_FEW: Final = 10
 VALUE: Final = 0.3  # The least difference between a value and the usual closeness; see `benchmarks.thresholds`
-MEAN, DEVIATION = 0.17, 0.13  # Mean closeness and deviation of experiences and a goal with a hypothesis
+MEAN: Final = 0.17  # Mean closeness of experiences and a goal with a hypothesis
 
 # ---- Two texts
 
@@ -72,13 +65,3 @@ def counted_as_usual(usual: float, read: float) -> float:
     model does not read the query, it only shows the language.
     """
     return min(usual - _ON_TOPIC * read * (usual - OFF_TOPIC), _MOST_USUAL + 1.0 - read)
-
-
-def least_of_advice(entries: int) -> float:
-    """Return the least score of an experience that is shown unsolicited from a store of so many entries."""
-    return ADVICE + _GROWTH_OF_ADVICE * math.log(max(entries / _GROWS_ABOVE, 1.0))
-
-
-def least_at_error(entries: int) -> float:
-    """Return the same at a command that failed."""
-    return ERROR + _GROWTH_OF_ADVICE * math.log(max(entries, _FEW) / _GROWS_ABOVE)

@@ -182,7 +182,7 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
     if (record.kind, record.id) in forgotten:
         return True
     if record.kind == codec.ADVICE.kind:
-        shown = {item["id"] for item in record.data["items"]} | {record.data["ghap_id"]}
+        shown = {item["id"] for item in record.data["items"]} | {record.data.get("ghap_id")}
         return any((kind, name) in forgotten for kind in (codec.GHAP.kind, codec.VALUE.kind) for name in shown)
     about = ((codec.VALUE.kind, record.data.get("value_id")), (codec.GHAP.kind, record.data.get("ghap_id")))
     return record.kind == codec.VERDICT.kind and any(key in forgotten for key in about)

@@ -17,11 +17,11 @@ from learning_memory_server.cli.clients.catalog import Launch, Machine
 from learning_memory_server.cli.clients.change import packaged
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.hooks import event
-from learning_memory_server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
+from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.server.tools.catalog import hook, toolset
 from learning_memory_server.version import VERSION
 
-KINDS = {SESSION_START, SESSION_END, PROMPT, AFTER_TOOL}
+KINDS = {TriggerKind.SESSION_START, TriggerKind.SESSION_END, TriggerKind.PROMPT, TriggerKind.COMMAND}
 LAUNCH = Launch("/opt/bin/learning-memory-server")
 
 
@@ -50,15 +50,17 @@ def test_its_commands_are_those_that_an_installation_has() -> None:
     assert commands == {("learning-memory-server", "hook")}
 
 
-def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_up() -> None:
+def test_each_hook_gives_the_tool_an_event_with_parts_that_it_knows_and_is_soon_given_up() -> None:
     (tool,) = toolset.tools
     calls = hooks_in(kind="mcp_tool")
     assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
     # Claude Code says whether a command failed, and what an edit took out in its patch; a command has the source.
-    given = {name for each in calls for name in each["input"]}
-    assert given == set(tool.input_schema["properties"]) - {"unknown", "old", "source", "alone"}
+    assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) == {"event"}
+    given = {name for each in calls for name in each["input"]["event"]}
+    described = set(re.findall(r"`(\w+)`", tool.input_schema["properties"]["event"]["description"]))
+    assert given == described - {"unknown", "old", "source", "alone", "true"}
     assert all(each["timeout"] <= 2 for each in hooks_in())
-    assert all("session" in each["input"] for each in calls)
+    assert all("session" in each["input"]["event"] for each in calls)
 
 
 def test_its_icon_is_a_small_square_png() -> None:
@@ -223,7 +225,9 @@ def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
         (command,) = set(re.findall(r'"command": "(.+)"', (folder / name).read_text("utf-8")))
         assert command.rpartition(" ")[0] == "learning-memory-server hook"
         assert command.rpartition(" ")[2] in event._DIALECTS
-        assert all(Event(named).kind in KINDS for named in content["hooks"])
+        triggers = [event.trigger_of({"event": named}, "") for named in content["hooks"]]
+        assert {each.kind for each in triggers if each} <= KINDS
+        assert None not in triggers
 
 
 def test_a_checkout_is_a_marketplace_of_claude_code() -> None:

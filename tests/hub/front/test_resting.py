@@ -35,7 +35,7 @@ def relaying(link: NoHub) -> Iterator[Client]:
 
 
 def hook(identity: int) -> dict[str, Any]:
-    return request(identity, "tools/call", name="hook", arguments={"event": "Stop"})
+    return request(identity, "tools/call", name="hook", arguments={"event": {"event": "Stop"}})
 
 
 SILENCE = {"content": [{"type": "text", "text": "{}"}], "isError": False, "resultType": "complete"}

@@ -15,7 +15,7 @@ from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
 from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT, JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Item
+from learning_memory_server.model.advice import Advice, AdviceKind, Item, TriggerKind
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
@@ -42,7 +42,7 @@ def verdict_record(value: int, about: str, **changes: Any) -> JournalRecord:
 
 def advice_record(entry: str, *shown: str, **changes: Any) -> JournalRecord:
     items = tuple(Item(name, AdviceKind.EXPERIENCE) for name in shown)
-    advice = Advice(entry, 1, Channel.START, items, ALICE.project, NOON)
+    advice = Advice(TriggerKind.ENTRY_START, items, ALICE.project, NOON, ghap_id=entry, revision=1)
     return JournalRecord("advice", advice.id, NOON, {**ADVICE.encode(advice), **changes})
 
 

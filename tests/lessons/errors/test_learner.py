@@ -1,4 +1,4 @@
-"""Earlier sessions teach what the error advisor would have recorded."""
+"""Earlier sessions teach what hooks would have recorded."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -9,14 +9,13 @@ import pytest
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.error_advisor import ErrorAdvisor
 from learning_memory_server.lessons.errors.learner import Learner, unknown
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-from tests.lessons.errors.agent import Agent
+from tests.lessons.errors.agent import Agent, Recorder
 from tests.lessons.errors.written import MISSING
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -60,12 +59,12 @@ def all_of(learner: Learner) -> list[Failure]:
 
 async def test_it_is_what_a_hook_would_have_recorded(learner: Learner, gate: RedactionGate, tmp_path: Path) -> None:
     log = FailureLog(Journal(tmp_path).failures)
-    error_advisor = ErrorAdvisor(log, gate)
+    recorder = Recorder(log, gate)
     commands = ["python -m pytest a.py", "python -m pytest b.py"]
     for number, session in enumerate(["one", "two"]):
         now = NOON + timedelta(days=number)
         past = Past(learner, session, now)
-        agent = Agent(error_advisor, session, now=now)
+        agent = Agent(recorder, session, now=now)
         for command in commands:
             await past.fails(command)
             await agent.fails(command)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from learning_memory_server.model.advice import Advice, AdviceKind, Channel, Effect, Item, Reason
+from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
@@ -118,14 +118,16 @@ async def fill(services: Services) -> None:
     stances = {**dict.fromkeys(ids[0:9:3], Stance.SUPPORTS), ids[12]: Stance.CONTRADICTS}
     services.verdicts.record(CALLER, better, NOON, stances)
     shown = (
-        Item(ids[0], AdviceKind.EXPERIENCE, Effect.HELPED, 0.612, Reason.BOTH),
-        Item(better.id, AdviceKind.VALUE, Effect.MISLED, 0.5, Reason.SIMILAR),
+        Item(ids[0], AdviceKind.EXPERIENCE, 0.612, Reason.BOTH, Effect.HELPED),
+        Item(better.id, AdviceKind.VALUE, 0.5, Reason.SIMILAR, Effect.MISLED),
     )
     at = NOON + timedelta(days=20)
     services.advice_log.add(
-        Advice(ids[20], 1, Channel.START, shown, CALLER.project, at),
+        Advice(TriggerKind.ENTRY_START, shown, CALLER.project, at, ids[20], revision=1),
         # As an earlier version recorded it: without a score.
-        Advice(ids[22], 1, Channel.START, (Item(ids[0], AdviceKind.EXPERIENCE),), CALLER.project, at),
+        Advice(
+            TriggerKind.ENTRY_START, (Item(ids[0], AdviceKind.EXPERIENCE),), CALLER.project, at, ids[22], revision=1
+        ),
     )
     for command, worked in (("docker-compose build", "docker compose build"), ("docker-compose up", None)):
         name = failure_id(CALLER.project, "Missing script", CALLER.session, command)
@@ -177,8 +179,9 @@ async def fill_more(services: Services) -> None:
         assert await services.persister.persist(each)
     await services.memories.add(blog, "Posts are written in Markdown.", {})
     ids = [each.id for each in (entry(4), entry(24))]
-    misled = Item(ids[0], AdviceKind.EXPERIENCE, Effect.MISLED, 0.6, Reason.SIMILAR)
-    services.advice_log.add(Advice(ids[1], 1, Channel.START, (misled,), CALLER.project, NOON + timedelta(days=24)))
+    misled = Item(ids[0], AdviceKind.EXPERIENCE, 0.6, Reason.SIMILAR, Effect.MISLED)
+    at = NOON + timedelta(days=24)
+    services.advice_log.add(Advice(TriggerKind.ENTRY_START, (misled,), CALLER.project, at, ids[1], revision=1))
     for session, command in (("c" * 16, "pytest tests/test_cart.py"), ("d" * 16, "pytest")):
         name = failure_id(blog.project, "fixture '<name>' not found", session, command)
         services.failure_log.add(

@@ -15,7 +15,7 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.services import Services
 from tests.journal.archive.making import advice_record, failure_record, held, value_record, verdict_record
-from tests.lessons.errors.agent import Agent
+from tests.lessons.errors.agent import Agent, Recorder
 from tests.services import opened, run
 from tests.support import ALICE, NOON, about, ghap
 
@@ -165,7 +165,9 @@ async def test_deletions_elsewhere_count_for_imported_failures(services: Service
     await take(services, failure_record())
     gone = {"failure": [failure_record().id, failure_record("never").id]}
     assert (await run(services, "apply_deletions", forgotten=gone, existing_too=True))["forgotten"] == 1
-    await Agent(services.error_advisor, "new", ALICE.project).fails("python run.py", "KeyError: 'price'")
+    await Agent(Recorder(services.failure_log, services.redaction), "new", ALICE.project).fails(
+        "python run.py", "KeyError: 'price'"
+    )
     assert await take(services, failure_record("never")) == []
 
 
