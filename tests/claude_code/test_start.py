@@ -27,7 +27,7 @@ def test_one_command_after_the_installation_a_person_reads_figures_and_agents_ar
 
     said = claude.command("start", "--yes")
     assert "your agents ran" in said
-    assert "`python3 app.py` followed and worked in 2" in said
+    assert "`python3 app.py` worked next in 2/2" in said
 
     session = claude.session("go", [run("python app.py"), say("Done.")], plugin=None)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from learning_memory_server.lessons.errors.brief import bare, brief
 from learning_memory_server.lessons.errors.figures import Figures, figures_of, plain_command
 from learning_memory_server.lessons.errors.jobs import HOOKED, calls_of, check_of, is_same_job
 from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.lessons.errors.sanitize import alike, normalized
-from learning_memory_server.lessons.errors.shown import bare, brief
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.memory import Refusal
@@ -29,6 +29,7 @@ _MISSING: Final = re.compile(
 )
 _READER: Final = re.compile(r"(?:ls|cat|head|tail|grep|rg|sed|wc|stat|find|diff|cp|mv|rm)\b", re.IGNORECASE)
 _PATH: Final = re.compile(r"[\w./@+-]+")
+_SCRIPT: Final = re.compile(r"^\S+: line \d+: ")
 _LOCATION: Final = re.compile(r"^[^\s:(]+(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):?\s+")
 """Where in a file a compiler or linter found something."""
 _CONFIGURATION: Final = re.compile(r"[^\s:(]+\.(?:json|toml|ya?ml|ini|cfg)[:(]\d")
@@ -84,7 +85,7 @@ def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
     checks, lines = defaultdict[str, list[Failure]](list), list[ReportLine]()
     for known in causes.values():
         figures = figures_of(known)
-        if not (figures.is_about_the_place or _CONFIGURATION.match(figures.line)):
+        if _is_of_code(figures):
             for each in known:
                 checks[check_of(each)].append(each)
         elif not _SAYS_NOTHING.search(figures.line) and (figures.sessions >= _REPEATED or _is_corrected(figures)):
@@ -194,6 +195,13 @@ def _line(figures: Figures, text: str, *, is_of_check: bool = False) -> ReportLi
     return ReportLine(counted(figures.sessions, "session"), text, figures, is_of_check, figures.sessions)
 
 
+def _is_of_code(figures: Figures) -> bool:
+    """Return whether an error is of the code under work; one that another call usually avoids is not."""
+    if figures.is_about_the_place or _CONFIGURATION.match(figures.line):
+        return False
+    return figures.is_of_check or figures.sessions < _REPEATED or not (_is_usual(figures) and _is_corrected(figures))
+
+
 def _is_corrected(figures: Figures) -> bool:
     """Return whether the same call worked after a change."""
     before, after = brief(figures.command, figures.line), brief(figures.followed, "")
@@ -215,4 +223,4 @@ def _names_missing_path(failure: Failure) -> bool:
     named = {
         bare(word) for step in parse(failure.command).steps for word in step.call if "/" in word or word != step.call[0]
     }
-    return not named.isdisjoint(map(bare, _PATH.findall(line)))
+    return not named.isdisjoint(map(bare, _PATH.findall(_SCRIPT.sub("", line))))

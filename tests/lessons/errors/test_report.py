@@ -49,8 +49,10 @@ async def lines(*sessions: Session) -> list[str]:
         (
             [[(LINT, UNCHECKED), (LINT, "")], [(LINT, UNCHECKED.replace("till.Close", "db.Ping"))]] * 2,
             [
-                "4 sessions: `mise run lint` failed; 4 had errors like: "
-                "Error return value of `db.Ping` is not checked (errcheck); it then worked in 2/4"
+                (
+                    "4 sessions: `mise run lint` failed; 4 had errors like: "
+                    "Error return value of `db.Ping` is not checked (errcheck); it then worked in 2/4"
+                )
             ],
         ),
         # Another command of the same job, that usually helps
@@ -65,8 +67,14 @@ async def lines(*sessions: Session) -> list[str]:
         # The hooks of a commit check the code, and its message is none of it.
         (
             [[("pytest -q", ASSERTION), ('git commit -m "test the lint"', ASSERTION)]] * 3,
-            ["3 sessions: checks failed: hooks of `git commit` in 3, `pytest` in 3"],
+            ["3 sessions: checks failed: `pytest` in 3, hooks of `git commit` in 3"],
         ),
+        # Code that another call runs
+        (
+            [[("python app.py", "SyntaxError: invalid syntax"), ("python3 app.py", "")]] * 2,
+            ["2 sessions: `python app.py`: SyntaxError: invalid syntax; `python3 app.py` worked next in 2/2"],
+        ),
+        ([[("python app.py", "SyntaxError: invalid syntax"), ("python app.py", "")]] * 2, []),
         # A compiler's complaint about a configuration is of the place.
         (
             [[("npx tsc -b", "tsconfig.json(14,18): error TS6310: Project may not disable emit.")]] * 2,
@@ -133,11 +141,12 @@ async def test_refusals_come_before_errors_of_one_session(words: str, *, is_show
 
 
 async def test_errors_of_one_session_only_fill_up() -> None:
-    many = [(f"kiln{number}x --heat", "error: unexpected argument '--heat' found") for number in range(9)]
-    changed = [[pair, (pair[0].replace("--heat", "--hot"), "")] for pair in many]
-    names = [f"error: unexpected argument '--h{number}t' found" for number in range(9)]
-    sessions = [[(c[0][0], name), c[1]] for c, name in zip(changed, names, strict=True)]
-    assert len(await lines(*sessions)) == 7
+    session = [
+        each
+        for name in "abcdefghi"
+        for each in ((f"kiln --{name}", f"error: unexpected argument '--{name}' found"), (f"kiln -{name}", ""))
+    ]
+    assert len(await lines(session)) == 7
 
 
 async def test_projects_are_counted_apart() -> None:
