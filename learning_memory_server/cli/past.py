@@ -40,8 +40,8 @@ class LearnReport:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
     `strayed` counts commands that sessions ran in folders of others; `known`, failures that are here already, or were
-    forgotten. `here` is the folder of the current project, by its name. `lines` are what a person reads
-    first, and `refused` counts the calls that the person refused with words, new or not.
+    forgotten. `here` is the folder of the current project, by its name. `lines` are the report, and
+    `refused` counts the calls that the person refused with words, new or not.
     """
 
     place: Path

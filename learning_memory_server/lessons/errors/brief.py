@@ -19,7 +19,7 @@ def shown_command(text: str) -> str:
 
 
 def brief(text: str, line: str) -> str:
-    """Return a command in few characters: of a long one the calls, with the words that the line of its error names."""
+    """Return a command in few characters: of a long one its calls, or the one that the line of its error names."""
     shown = shown_command(text)
     if not shown.endswith("\N{HORIZONTAL ELLIPSIS}"):
         return shown
@@ -30,7 +30,7 @@ def brief(text: str, line: str) -> str:
         name = {step.call[0], *call_name(step).split()}
         rest = [word for word in step.call if word not in name]
         named = [word for word in rest if bare(word) and bare(word) in line]
-        chosen = named[:1] or [word for word in rest if not word.startswith("-") and len(word) <= _OPERAND][:1]
+        chosen = named[:1] or [word for word in rest[:1] if not word.startswith("-") and len(word) <= _OPERAND]
         if chosen and chosen[0].startswith("-"):
             chosen = rest[rest.index(chosen[0]) :][:2]  # with what may be its value
         words = [word for word in step.call if word in name or word in chosen]
@@ -38,9 +38,7 @@ def brief(text: str, line: str) -> str:
         part = " ".join([*words, *more])
         telling = telling or (part if named else "")
         parts.append(f"{step.joined} {part}" if parts else part)
-    found = one_line(" ".join(parts))
-    if telling and len(found) > _COMMAND:
-        found = telling
+    found = one_line(telling or " ".join(parts))
     return shortened(found, _COMMAND) if found else shown
 
 

@@ -1,4 +1,4 @@
-"""What commands do: the names of their calls, which of them is a check, and whether two do the same job."""
+"""The jobs of commands: the names of their calls, their checks, and whether two commands do the same job."""
 
 import re
 from typing import Final
@@ -30,7 +30,7 @@ def call_name(step: Step) -> str:
 
 
 def calls_of(text: str) -> list[str]:
-    """Return the names of what a command calls, without what only changes the folder."""
+    """Return the names of the calls of a command, without changes of the folder."""
     names = map(call_name, parse(without_message(text)).steps)
     return [name for name in names if name and name.partition(" ")[0] not in {"cd", "export", "echo"}]
 
@@ -41,7 +41,11 @@ def check_of(failure: Failure) -> str:
     names = list(dict.fromkeys(call_name(step) for step in steps if is_check(" ".join(step.words))))
     names = names or [name for name in map(call_name, steps) if name in HOOKED]
     if len(names) > 1:
-        names = [name for name in names if f"[{name.rpartition(' ')[2]}]" in failure.named_line]
+        names = [
+            name
+            for name in names
+            if re.search(rf"[\[\"]{re.escape(name.rpartition(' ')[2])}[\]\"]", failure.named_line)
+        ]
     return names[0] if len(names) == 1 else ""
 
 

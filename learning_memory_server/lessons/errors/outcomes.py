@@ -137,7 +137,7 @@ def counts_in(output: str) -> dict[str, Any]:
 
 
 def tests_passed(command: str, output: str) -> bool:
-    """Return whether a command does nothing but test, and its output counts tests, none of which failed."""
+    """Return whether a command only runs tests, and its output counts some that passed and none that failed."""
     counts = counts_in(output)
     calls = [step for step in parse(command).steps if step.folder is None]
     return len(calls) == 1 and is_test_or_build(command) and bool(counts.get("passed")) and not counts.get("failed")

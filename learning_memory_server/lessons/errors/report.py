@@ -52,7 +52,7 @@ class ReportLine:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """What sorts lines: those of most sessions first, tools before checks, and the newest first."""
+        """The place in the report: by the number of sessions, then tools before checks, then the newest first."""
         if self.figures is None:
             return ()
         return (-self.counted_in, self.is_of_check, -as_seen(self.figures.last_seen).timestamp())
@@ -61,9 +61,9 @@ class ReportLine:
 def report(failures: Iterable[Failure], most: int, refused: Sequence[Refusal] = ()) -> list[ReportLine]:
     """Return what a person should read first, at most so many lines.
 
-    First comes what happened in several sessions: errors of tools and of the place by their line, all commands with a
-    wrong path as one, and checks that failed by their command. Then come calls that the person refused in a sentence,
-    the last one first. Errors of one session fill the report up, if the same call worked after a change.
+    First come the causes that several sessions had: the errors of tools and of the place, wrong paths, and failing
+    checks. Then come calls that the person refused in a sentence, the last one first. Errors of one session fill the
+    report up, if the same call worked after a change.
     """
     projects = defaultdict[str, list[Failure]](list)
     for each in failures:
@@ -97,7 +97,7 @@ def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
 
 
 def _of_checks(checks: dict[str, list[Failure]]) -> list[ReportLine]:
-    """Return a line for each check of which more can be shown than that it failed, and one for all others."""
+    """Return a line for each check with a common error or another command that helped, and one for all others."""
     lines, others = list[ReportLine](), list[tuple[int, str]]()
     rest = list[Failure]()
     for name, known in checks.items():
