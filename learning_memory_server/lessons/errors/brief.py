@@ -9,6 +9,7 @@ from learning_memory_server.model.lines import one_line, shortened
 
 _COMMAND: Final = 70  # Characters of a command that are shown
 _OPERAND: Final = 60  # of an operand in it
+_LITTLE: Final = 3  # Words: a program and an ellipsis
 _OUTPUT: Final = re.compile(r"(?:\s{1,3}2>&1)?(?:\s{0,3}\|\s{0,3}(?:head|tail)\b[^|;&]{0,20})?$")
 """The end of a command that only shortens what it shows."""
 
@@ -37,9 +38,10 @@ def brief(text: str, line: str) -> str:
         more = ["\N{HORIZONTAL ELLIPSIS}"] if len(rest) > len(chosen) else []
         part = " ".join([*words, *more])
         telling = telling or (part if named else "")
-        parts.append(f"{step.joined} {part}" if parts else part)
+        parts.append(f"{step.joined.strip() or ';'} {part}" if parts else part)
     found = one_line(telling or " ".join(parts))
-    return shortened(found, _COMMAND) if found else shown
+    says_little = not telling and len(found.split()) < _LITTLE  # What a filter was given may be more
+    return shown if says_little else shortened(found, _COMMAND)
 
 
 def bare(word: str) -> str:

@@ -50,7 +50,7 @@ def check_of(failure: Failure) -> str:
 
 
 def is_same_job(failed: str, followed: str) -> bool:
-    """Return whether a command does what the failed one should: the same call, or most of the same words.
+    """Return whether a command does what the failed one should: the same call, or another program with its words.
 
     One that only leaves steps out does not.
     """
@@ -60,6 +60,8 @@ def is_same_job(failed: str, followed: str) -> bool:
         return False
     if _jobs(failed) & _jobs(followed):
         return True
+    if before.programs == after.programs:
+        return False
     both = before.words & after.words
     programs = before.programs & after.words | after.programs & before.words
     return bool(programs) and 2 * len(both) > max(len(before.words), len(after.words))

@@ -36,8 +36,12 @@ _CONFIGURATION: Final = re.compile(r"[^\s:(]+\.(?:json|toml|ya?ml|ini|cfg)[:(]\d
 _RULE: Final = re.compile(r"\([a-z][\w-]*\)$|\b(?:TS|E|F|W)\d{3,5}\b")
 """The name of the rule by which it was found."""
 _SAYS_ERROR: Final = re.compile(r"^(?:(?:error|fatal):|\[FAILED\]) (?=\S)", re.IGNORECASE)
-_SAYS_NOTHING: Final = re.compile(r"failed to push some refs|exited with code|exit status|task failed", re.IGNORECASE)
-"""Lines that say that something failed, but not what."""
+_SAYS_NOTHING: Final = re.compile(
+    r"^\W*\{|failed to push some refs|exited with code|exit status|task failed"
+    r"|merge conflict|could not apply|cherry-pick is now empty",
+    re.IGNORECASE,
+)
+"""Lines that say that something failed but not what, JSON, and the conflicts of everyday merges."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,8 @@ async def lines(*sessions: Session) -> list[str]:
         ),
         # A line that says nothing
         ([[("git push", "error: failed to push some refs to 'origin'"), ("git push -f", "")]] * 2, []),
+        ([[("git rebase main", "error: could not apply 12ab34c... Fix"), ("git rebase -X ours main", "")]] * 2, []),
+        ([[("gh api x", '{"errors":[{"message":"failed"}]}')]] * 2, []),
         # A tool comes before a check, and the last one before others.
         (
             [[("pytest -q", ASSERTION), ("kiln --heat", "error: unexpected argument '--heat' found")]] * 3,
@@ -96,10 +98,16 @@ async def lines(*sessions: Session) -> list[str]:
             ["1 session: `npx vite build`: sh: vite: command not found; `cd web && npx vite build` worked next"],
         ),
         ([[("npx vite build", "sh: vite: command not found"), ("make", "")]], []),
+        ([[("bun run test", "error: Cannot find module 'a'"), ("bun run lint", "")]], []),
         # Of a long command, the calls are shown with what the error names.
         (
             [[(f"git add {'a/' * 40}b.ts && git commit -m x", "error: 1Password: failed to fill whole buffer")]] * 2,
             ["2 sessions: `git add … && git commit`: 1Password: failed to fill whole buffer"],
+        ),
+        # What a filter was given is not lost with it.
+        (
+            [[(f"sed -n 9p {'a' * 40}.ts | cat -A", "cat: illegal option -- A")]] * 2,
+            [f"2 sessions: `sed -n 9p {'a' * 40}.ts | cat -A`: cat: illegal option -- A"],
         ),
     ],
 )
