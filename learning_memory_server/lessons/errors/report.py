@@ -156,9 +156,10 @@ def _other_after(name: str, figures: Figures) -> str:
 def _of_tool(figures: Figures, known: Sequence[Failure]) -> str:
     """Return the sentence about an error of a tool or of the place."""
     line = shortened(_SAYS_ERROR.sub("", _LOCATION.sub("", figures.line)), _ERROR)
+    alike_ones = " (or the like)" if len({_LOCATION.sub("", each.named_line) for each in known}) > 1 else ""
     folders = {each.folder for each in known}
     where = "".join(f" in `{folder}`" for folder in folders if folder and len(folders) == 1)
-    text = f"`{brief(figures.command, figures.line)}`{where}: {line}"
+    text = f"`{brief(figures.command, figures.line)}`{where}: {line}{alike_ones}"
     share = f" in {figures.followed_in:,}/{figures.sessions:,}" if figures.sessions > 1 else ""
     if not _is_usual(figures):
         return text

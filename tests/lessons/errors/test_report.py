@@ -80,6 +80,11 @@ async def lines(*sessions: Session) -> list[str]:
             [[("npx tsc -b", "tsconfig.json(14,18): error TS6310: Project may not disable emit.")]] * 2,
             ["2 sessions: `npx tsc -b`: error TS6310: Project may not disable emit."],
         ),
+        # Lines that differ in a path are one error.
+        (
+            [[("bun test", f"error: Cannot find module 'b' from '{name}/a.ts'")] for name in ("x/y", "x/z")],
+            ["2 sessions: `bun test`: Cannot find module 'b' from 'x/z/a.ts' (or the like)"],
+        ),
         # A line that says nothing
         ([[("git push", "error: failed to push some refs to 'origin'"), ("git push -f", "")]] * 2, []),
         ([[("git rebase main", "error: could not apply 12ab34c... Fix"), ("git rebase -X ours main", "")]] * 2, []),
