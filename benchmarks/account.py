@@ -15,8 +15,8 @@ from typing import Final
 from benchmarks.recorded import read_sessions
 from benchmarks.recurring import Session
 from learning_memory_server.cli.past import REPORTED
-from learning_memory_server.lessons.errors.figures import report
 from learning_memory_server.lessons.errors.learner import Learner
+from learning_memory_server.lessons.errors.report import report
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -50,8 +50,8 @@ async def _show(name: str, sessions: list[Session]) -> int:
             await learner.saw(ran)
     found = report(learner.failures, REPORTED)
     print(f"\n{name}: {len(sessions)} sessions")
-    for figures in found:
-        print(f"{figures.sessions:>5}  {figures.sentence}")
+    for line in found:
+        print(f"{line.label:>12}  {line.text}")
     return len(found)
 
 

@@ -45,10 +45,16 @@ class LeftOutCounts(TypedDict):
     commands: int
 
 
+class ReportedFigures(ErrorFigures):
+    """The figures of what a line of the report, its `text`, is about: an error, failures of a check, or wrong paths."""
+
+    text: str
+
+
 class PastAccount(TypedDict):
     """The account of past sessions; `refused` counts the calls that a person refused with words."""
 
-    figures: list[ErrorFigures]
+    figures: list[ReportedFigures]
     refused: int
 
 

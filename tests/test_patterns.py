@@ -21,7 +21,7 @@ from learning_memory_server.cli.clients import json_text, toml_text
 from learning_memory_server.hooks import event
 from learning_memory_server.index.memory_chunks import blocks
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors import figures, outcomes, parse, sanitize
+from learning_memory_server.lessons.errors import brief, figures, outcomes, parse, sanitize
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.model.lines import one_line
@@ -179,7 +179,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "whether an output shows an error": sanitize.shows_error,
     "the last line": sanitize.last_line,
     "the plain form of a command": lambda text: figures.plain_command.__wrapped__(f"git commit -m {text}"),
-    "a command as a person reads it": lambda text: figures.shown_command(f"git commit {text}"),
+    "a command as a person reads it": lambda text: brief.brief(f"git commit {text}", ""),
     "the same error": sanitize.alike,
     "the signature of an error": sanitize.normalized,
     "a text without folders": lambda text: sanitize.tidied(text, "shop", "/srv/shop"),

@@ -14,19 +14,16 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
-from learning_memory_server.lessons.errors.figures import Figures
+from learning_memory_server.lessons.errors.report import ReportLine
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.failure_views import figures, repeated_error
 
-REPORTED: Final = 12  # Errors in a report
-_LATEST: Final = 3  # How many refusals are told of: the last ones
-_TEXT_MAX: Final = 220  # Characters of each
+REPORTED: Final = 12  # Lines of a report
 
 
 class LeftOut(Enum):
@@ -43,8 +40,8 @@ class LearnReport:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
     `strayed` counts commands that sessions ran in folders of others; `known`, failures that are here already, or were
-    forgotten. `here` is the folder of the current project, by its name. `figures` are of the errors that a person
-    reads first, and `words` the calls that the person refused with words, new or not, the last one first.
+    forgotten. `here` is the folder of the current project, by its name. `lines` are the report, and
+    `refused` counts the calls that the person refused with words, new or not.
     """
 
     place: Path
@@ -59,8 +56,8 @@ class LearnReport:
     kept: int = 0
     passed: Passed = field(default_factory=Passed)
     here: Mapping[str, str] = field(default_factory=dict)
-    figures: Sequence[Figures] = ()
-    words: Sequence[str] = ()
+    lines: Sequence[ReportLine] = ()
+    refused: int = 0
 
     @property
     def failures(self) -> list[Failure]:
@@ -114,21 +111,18 @@ class LearnReport:
         sessions = out.counted(sum(self.projects.values()), "session")
         ran = f"In {sessions} your agents ran {out.counted(self.commands, 'command')}"
         out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
-        for each in self.figures:
-            out.hanging(
-                Text(f"{out.counted(each.sessions, 'session'):>12}  ", "red"), Text(out.one_line(each.sentence))
-            )
-        if not self.figures:
-            out.say("No command failed in the same way in two sessions, and no tool was called in a wrong way.")
-        for words in self.words[:_LATEST]:
-            out.hanging(Text("   no  ", "red"), Text(shortened(out.one_line(words), _TEXT_MAX)))
-        if self.words:
-            refusals = out.counted(len(self.words), "call")
+        for each in self.lines:
+            out.hanging(Text(f"{each.label:>12}  ", "red"), Text(out.one_line(each.text)))
+        if not any(each.figures for each in self.lines):
+            out.say("No command failed in the same way in two sessions.")
+        if self.refused:
+            refusals = out.counted(self.refused, "call")
             out.say(f"You refused {refusals} with words. To let agents know them: learning-memory-server review", "dim")
 
     def account(self) -> dict[str, Any]:
         """Return a `PastAccount`."""
-        return {"figures": [figures(each) for each in self.figures], "refused": len(self.words)}
+        found = [{**figures(each.figures), "text": each.text} for each in self.lines if each.figures]
+        return {"figures": found, "refused": self.refused}
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""

@@ -75,15 +75,12 @@ async def test_in_force_drops_what_a_later_entry_supersedes(services: Services, 
     assert filters.is_in_force(Candidate(later, Reason.SIMILAR), now)
 
 
-@pytest.mark.parametrize(("reason", "passes"), [(Reason.ERROR, False), (Reason.FILE, False), (Reason.SIMILAR, True)])
-async def test_in_force_drops_at_an_error_and_a_file_what_misled_without_a_successor(
-    services: Services, now: Situation, reason: Reason, passes: bool
-) -> None:
+async def test_in_force_drops_what_misled_also_without_a_successor(services: Services, now: Situation) -> None:
     # It teaches nothing, so it takes the place of nothing.
     mute = about("types", 9)
     cited = (Citation(POOL.id, AdviceKind.EXPERIENCE, Effect.MISLED),)
     await learn(services, replace(mute, resolution=replace(mute.outcome, lesson=None, cited=cited)))
-    assert filters.is_in_force(replace(LESSON, reason=reason), now) is passes
+    assert not filters.is_in_force(LESSON, now)
 
 
 async def test_in_force_drops_what_was_imported_until_a_person_says_yes(services: Services, now: Situation) -> None:

@@ -14,7 +14,7 @@ from learning_memory_server.advice.scorer import (
     bar_at_start,
     best,
     best_of_each,
-    scores,
+    scored,
 )
 from learning_memory_server.model.advice import Reason
 from learning_memory_server.model.entry import Ghap, Lesson
@@ -84,10 +84,8 @@ def test_a_text_without_terms_has_no_coverage() -> None:
     assert Background(frozenset(), [WANTED], []).coverage(WANTED) == 0
 
 
-def score(background: Background, closeness: float, terms: frozenset[str] = frozenset(), *effects: int) -> Scored:
-    near = Near(entry(1), closeness, terms)
-    (scored,) = scores([near], background, {near.entry.id: (effects[0], effects[1])} if effects else {})
-    return scored
+def score(background: Background, closeness: float, terms: frozenset[str] = frozenset()) -> Scored:
+    return scored(Near(entry(1), closeness, terms), background)
 
 
 def test_the_same_closeness_is_worth_more_where_others_are_lower() -> None:
@@ -98,14 +96,6 @@ def test_the_same_closeness_is_worth_more_where_others_are_lower() -> None:
 def test_few_entries_are_compared_with_what_is_usual() -> None:
     one, many = Background(WANTED, [], [0.9]), Background(WANTED, [], [0.9] * 200)
     assert score(one, 0.9).score > score(many, 0.9).score + 0.1
-
-
-@pytest.mark.parametrize(("misled", "helped", "loss"), [(0, 3, 0.0), (1, 1, 0.0), (1, 0, 0.2), (2, 0, 0.4)])
-def test_a_lesson_that_misled_more_often_than_it_helped_loses(misled: int, helped: int, loss: float) -> None:
-    background = Background(WANTED, [], [])
-    assert score(background, 0.9).score - score(background, 0.9, frozenset(), misled, helped).score == (
-        pytest.approx(loss)
-    )
 
 
 def test_the_part_of_a_score_that_shared_terms_add_is_known() -> None:

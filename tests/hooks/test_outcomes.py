@@ -79,6 +79,7 @@ def test_other_commands_are_not(command: str) -> None:
         ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=2)", 3, 2, None),
         ("[ERROR] Tests run: 10, Failures: 1, Errors: 0, Skipped: 2", 1, 7, 2),
         ("Failed!  - Failed:     1, Passed:     5, Skipped:     0, Total:     6", 1, 5, 0),
+        (" 5 pass\n 1 skip\n 2 fail\n 9 expect() calls\nRan 8 tests across 2 files. [9ms]", 2, 5, 1),
         ("10 tests completed, 2 failed, 1 skipped", 2, 7, 1),
     ],
 )

@@ -17,13 +17,13 @@ from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import REPORTED, LearnReport, LeftOut
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
-from learning_memory_server.lessons.errors.figures import report as reported
 from learning_memory_server.lessons.errors.learner import Learner, unknown
+from learning_memory_server.lessons.errors.report import report as reported
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.memory import REFUSAL, Memory
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.refusals import refusal_of
+from learning_memory_server.rules.refusals import can_be_kept, refusal_of
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
@@ -178,8 +178,9 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
             lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
             before += size
-    lesson.figures = reported(learner.failures, REPORTED)
-    lesson.words = [each.text for each in sorted(lesson.refusals, key=lambda each: each.date, reverse=True)]
+    lesson.refused = len(lesson.refusals)
+    refused = [each.refusal for each in lesson.refusals if each.refusal and can_be_kept(each.refusal.words)]
+    lesson.lines = reported(learner.failures, REPORTED, refused)
     stored = Offline(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failure_log)

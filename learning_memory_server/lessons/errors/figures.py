@@ -8,14 +8,14 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
+from learning_memory_server.lessons.errors.jobs import without_message
 from learning_memory_server.lessons.errors.outcomes import is_check
 from learning_memory_server.lessons.errors.parse import parse
-from learning_memory_server.lessons.errors.sanitize import alike, is_exception
+from learning_memory_server.lessons.errors.sanitize import is_exception
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
 
-_USUAL: Final = 2 / 3  # In at least this share of the sessions a command worked next, if it is usual
 _OF_PLACE: Final = re.compile(
     r"command not found|: not found$|no such (?:file|folder|directory|option|command|subcommand)|no module named"
     r"|cannot find (?:module|package)|script not found|missing script|path does not exist|usage:|permission denied"
@@ -26,13 +26,7 @@ _OF_PLACE: Final = re.compile(
 """Lines about the machine or about how something was called, not about the code that is written."""
 _OF_SHELL: Final = re.compile(r"(?:\(eval\)|\S*sh):")
 _OF_TESTS: Final = re.compile(r"\btests?\b.*\bfail", re.IGNORECASE)
-_SAYS_ERROR: Final = re.compile(r"^(?:error|fatal|Error): (?=\S)")
-_LINE_MAX: Final = 160
-_SHOWN: Final = 80  # Characters of a command that are shown
-_MESSAGE: Final = re.compile(r"(\bgit commit\b[^\n\"']{0,80}?) (?:-a?m|--message) .*", re.DOTALL)
 _MESSAGE_OPTIONS: Final = frozenset({"-m", "-am", "--message"})
-_OUTPUT: Final = re.compile(r"(?:\s{1,3}2>&1)?(?:\s{0,3}\|\s{0,3}(?:head|tail)\b[^|;&]{0,20})?$")
-"""The end of a command that only shortens what it shows."""
 _NO_FILE: Final = re.compile(
     r"(?:ls|cat|head|tail|grep|rg|sed|wc|stat|find|diff|cp|mv|rm)\b.*no such file", re.IGNORECASE
 )
@@ -45,7 +39,6 @@ class Figures:
 
     project: str
     line: str  # the line that names the error, as `command` had it last
-    lines: int  # how many such lines came, with other names or paths
     command: str  # the command that failed with it most often
     times: int  # how many commands failed with it
     sessions: int  # in how many sessions
@@ -54,18 +47,6 @@ class Figures:
     followed: str = ""  # the command that worked next in most sessions; empty if none did
     followed_in: int = 0  # in how many sessions it did
     stayed_away: int = 0  # in how many of those the error did not come again
-
-    @property
-    def is_usual(self) -> bool:
-        """Whether one other command usually worked next."""
-        is_other = plain_command(self.followed) != plain_command(self.command)
-        return is_other and self.followed_in > 1 and self.followed_in >= _USUAL * self.sessions
-
-    @property
-    def is_related(self) -> bool:
-        """Whether what worked next is another command with one of the programs that failed."""
-        is_other = plain_command(self.followed) != plain_command(self.command)
-        return is_other and not _programs(self.command).isdisjoint(parse(self.followed).words)
 
     @property
     def is_about_the_place(self) -> bool:
@@ -79,24 +60,6 @@ class Figures:
     def is_of_call(self) -> bool:
         """Whether the line says that something is not there, or was called in a wrong way."""
         return _OF_PLACE.search(self.line) is not None
-
-    @property
-    def sentence(self) -> str:
-        """What a person reads after the number of sessions."""
-        line = shortened(_SAYS_ERROR.sub("", self.line), _LINE_MAX)
-        more = f" (one of {self.lines} such lines)" if self.lines > 1 else ""
-        follower = self.follower
-        return f"`{shown_command(self.command)}`: {line}{more}{f'; {follower}' if follower else ''}"
-
-    @property
-    def follower(self) -> str:
-        """What a person reads of the command that worked next; nothing if that may be chance."""
-        if self.followed_in == 0 or (self.followed_in == 1 and (self.sessions > 1 or not self.is_related)):
-            return ""
-        where = f" in {self.followed_in:,}" if self.sessions > 1 else ""
-        if self.followed == self.command:
-            return f"the same command then worked{where}"
-        return f"`{shown_command(self.followed)}` followed and worked{where}"
 
 
 def figures_of(known: Sequence[Failure]) -> Figures:
@@ -116,12 +79,11 @@ def figures_of(known: Sequence[Failure]) -> Figures:
     return Figures(
         known[-1].project,
         lines[-1],
-        len({each.named_line for each in known}),
-        command=command,
+        command,
         times=len(known),
         sessions=len(sessions),
         last_seen=known[-1].created_at,
-        is_of_check=any(is_check(each.command) for each in known),
+        is_of_check=any(is_check(without_message(each.command)) for each in known),
         followed=followed,
         followed_in=sum(map(bool, after)),
         stayed_away=sum(
@@ -129,39 +91,6 @@ def figures_of(known: Sequence[Failure]) -> Figures:
             for found, last in zip(after, last_ones, strict=True)
         ),
     )
-
-
-def report(failures: Iterable[Failure], most: int) -> list[Figures]:
-    """Return the figures that a person should read first, at most so many.
-
-    Errors of tools and of the machine come before those of code under work, and those of several sessions before
-    those of one. Code under work that failed in one session alone is left out.
-    """
-    groups: dict[tuple[str, str], list[Failure]] = defaultdict(list)
-    for each in failures:
-        if each.line:  # Without one, only an exit status is known
-            groups[each.project, alike(each.named_line)].append(each)
-    found = [figures_of(known) for known in groups.values()]
-    found = [each for each in found if each.sessions > 1 or each.is_about_the_place]
-    return sorted(found, key=_rank)[:most]
-
-
-def _rank(figures: Figures) -> tuple[float, ...]:
-    """Return what sorts figures: what a person can act on first."""
-    is_known = figures.is_about_the_place or figures.is_usual
-    kind = (1 if figures.sessions > 1 else 2) if is_known else 3
-    return (
-        kind,
-        -figures.sessions,
-        not figures.is_of_call,
-        not figures.follower,
-        -figures.times,
-        -as_seen(figures.last_seen).timestamp(),
-    )
-
-
-def _programs(command: str) -> frozenset[str]:
-    return parse(command).programs - {"cd"}
 
 
 def _is_own(call: Sequence[str]) -> bool:
@@ -188,16 +117,11 @@ def plain_command(text: str) -> str:
     """Return a command without filters, redirections and messages, which make no other command of it."""
     command = parse(text)
     if not command.is_certain:
-        return one_line(_MESSAGE.sub(r"\1", text))
+        return one_line(without_message(text))
     parts = [
         (step.joined, " ".join(_without_message(step.words))) for step in command.steps if step.words[:2] != ("cd", ".")
     ]
     return " ".join(f"{joined} {words}" if number else words for number, (joined, words) in enumerate(parts))
-
-
-def shown_command(text: str) -> str:
-    """Return a command as a person reads it: in one line, without a message and without what shortens its output."""
-    return shortened(_OUTPUT.sub("", one_line(_MESSAGE.sub(r"\1", text)).removeprefix("cd . && ")), _SHOWN)
 
 
 def _without_message(words: Sequence[str]) -> list[str]:

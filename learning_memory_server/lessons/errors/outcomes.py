@@ -50,9 +50,9 @@ _EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit s
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _WORDS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("passed", "passing"), "passed"),
-    **dict.fromkeys(("failed", "failing", "failures", "error", "errors"), "failed"),
-    **dict.fromkeys(("skipped", "ignored", "pending", "todo"), "skipped"),
+    **dict.fromkeys(("passed", "passing", "pass"), "passed"),
+    **dict.fromkeys(("failed", "failing", "failures", "fail", "error", "errors"), "failed"),
+    **dict.fromkeys(("skipped", "skip", "ignored", "pending", "todo"), "skipped"),
 }
 _COUNT: Final = re.compile(rf"\b(\d+) ({'|'.join(_WORDS)})\b")
 _NAMED_COUNT: Final = re.compile(r"\b(failures|errors|skipped|failed|passed)\s*[=:]\s*(\d+)", re.IGNORECASE)
@@ -73,7 +73,9 @@ _SUMMARIES: Final = (
 )
 """Lines that say how the tests of a run ended; the last one counts."""
 _CARGO: Final = re.compile(r"^test result: \w+\. .*$")  # There is one of each crate, and they add up
-_MOCHA: Final = re.compile(r"^\s*\d+ (?:passing|failing|pending)\b.*$")
+_MOCHA: Final = re.compile(
+    r"^\s*\d+ (?:(?:passing|failing|pending)\b.*|(?:pass|fail|skip|todo|errors?)\s*)$"
+)  # Also bun's
 _RAN: Final = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
@@ -132,6 +134,13 @@ def counts_in(output: str) -> dict[str, Any]:
     if ran := _RAN.search("\n".join(lines)):
         return {"passed": int(ran[1])}
     return {}
+
+
+def tests_passed(command: str, output: str) -> bool:
+    """Return whether a command only runs tests, and its output counts some that passed and none that failed."""
+    counts = counts_in(output)
+    calls = [step for step in parse(command).steps if step.folder is None]
+    return len(calls) == 1 and is_test_or_build(command) and bool(counts.get("passed")) and not counts.get("failed")
 
 
 def _is_such(call: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Final
 
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors.outcomes import silent_signature
+from learning_memory_server.lessons.errors.outcomes import silent_signature, tests_passed
 from learning_memory_server.lessons.errors.parse import looks, parse, program
 from learning_memory_server.lessons.errors.sanitize import SanitizedFailure, last_line, sanitized, shows_error
 from learning_memory_server.model import limits
@@ -55,7 +55,8 @@ class Ran:
             return self
         if printed:
             return replace(self, has_failed=is_failure)
-        if not command.only_reads and shows_error(self.output):
+        # A test that passes may print an error on purpose.
+        if not command.only_reads and shows_error(self.output) and not tests_passed(self.command, self.output):
             return replace(self, has_failed=True)
         return self
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from learning_memory_server.lessons.errors.figures import figures_of, plain_command, report
+from learning_memory_server.lessons.errors.figures import figures_of, plain_command
 from learning_memory_server.lessons.errors.learner import Learner
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.failure import Failure
@@ -14,7 +14,6 @@ from tests.lessons.errors.agent import NOW
 
 Session = list[tuple[str, str]]  # commands, each with the output of its failure, or nothing
 RTK, BUN, WRONG = "rtk bun run test", "bun run test", "error: unrecognized subcommand 'bun'"
-ASSERTION = "AssertionError: 1 is not 2"
 
 
 async def failures(*sessions: Session) -> list[Failure]:
@@ -24,10 +23,6 @@ async def failures(*sessions: Session) -> list[Failure]:
             at = NOW + timedelta(days=number, seconds=place)
             await learner.saw(Ran("shop", f"s{number}", command, error, bool(error), at))
     return learner.failures
-
-
-async def lines(*sessions: Session) -> list[tuple[int, str]]:
-    return [(each.sessions, each.sentence) for each in report(await failures(*sessions), 12)]
 
 
 @pytest.mark.parametrize(
@@ -65,55 +60,6 @@ async def test_figures(sessions: list[Session], expected: tuple[int, str, int, i
     found = figures_of(await failures(*sessions))
     assert (found.sessions, found.followed, found.followed_in, found.stayed_away) == expected
     assert found.line == WRONG
-
-
-async def test_a_line_can_be_read_by_a_stranger() -> None:
-    session = [(f"{RTK} 2>&1 | tail -3", WRONG), (BUN, "")]
-    assert await lines(session, session, [(RTK, WRONG)]) == [
-        (3, "`rtk bun run test`: unrecognized subcommand 'bun'; `bun run test` followed and worked in 2")
-    ]
-
-
-async def test_errors_of_tools_come_first_and_work_in_progress_of_one_session_is_left_out() -> None:
-    check = ("pytest -q", ASSERTION)
-    found = await lines(
-        [check, ("kiln --heat", "error: unexpected argument '--heat' found"), ("pytest -x", "KeyError: 'a'")],
-        [check, (RTK, WRONG)],
-        [check, (RTK, WRONG)],
-    )
-    assert [text.partition(":")[0] for _, text in found] == ["`rtk bun run test`", "`kiln --heat`", "`pytest -q`"]
-
-
-async def test_what_usually_worked_next_makes_an_error_of_the_code_one_to_act_on() -> None:
-    lint = [("bun run lint", 'error: script "lint" exited with code 1'), ("bun run lint:fix", "")]
-    once = [("kiln --heat", "error: unexpected argument '--heat' found")]
-    found = await lines(lint, lint, once)
-    assert [sessions for sessions, _ in found] == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("command", "line"),
-    [
-        ("cat a.txt", "cat: a.txt: No such file or directory"),
-        ("./mine enabl", "error: unknown command 'enabl'"),
-        ("gh pr checks", "End to end tests fail 2m"),
-        ("python3 fetch.py", "KeyError: 'total'"),
-    ],
-)
-async def test_what_an_agent_looked_for_or_wrote_is_not_reported(command: str, line: str) -> None:
-    assert await lines([(command, line)]) == []
-
-
-async def test_lines_with_other_paths_are_one_error_and_with_other_names_are_not() -> None:
-    found = await lines(
-        [("cd lib && make", "bash: cd: lib: No such file or directory")],
-        [("cd web && make", "bash: cd: web: No such file or directory")],
-        [("vite build", "sh: vite: command not found")],
-        [("kiln fire", "sh: kiln: command not found")],
-    )
-    assert [sessions for sessions, _ in found] == [2, 1, 1]
-    # The line is one that the command shown has had.
-    assert found[0][1] == "`cd lib && make`: bash: cd: lib: No such file or directory (one of 2 such lines)"
 
 
 async def test_figures_of_a_journal_of_an_earlier_version_have_no_digest() -> None:

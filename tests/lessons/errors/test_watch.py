@@ -107,6 +107,8 @@ async def test_what_was_stopped_did_not_fail(session: Session, status: int) -> N
         ('python -m pytest -q; echo "exit: $?"', "exit: 1"),
         ("python -m pytest -q 2>&1 | tail -5", ""),
         ("python -m pytest -q || true", ""),
+        ("python -m pytest -q | tail -5", "= 1 failed, 5 passed in 0.12s ="),
+        ("python -m pytest -q | tail -5 && make | tail -5", "= 5 passed in 0.12s ="),
     ],
 )
 async def test_a_failure_that_hides_is_one(session: Session, command: str, output: str) -> None:
@@ -126,6 +128,7 @@ async def test_a_failure_that_hides_is_one(session: Session, command: str, outpu
         ("make; echo $?; cat data.csv", "error: a test of errors\n0\n12,5\n7,8"),
         ("make 2>&1 | tail -5", "built"),
         ("make", "error: a test of errors"),
+        ("bun test | tail -5", "error: a test of errors\n 12 pass\n 0 fail\nRan 12 tests across 2 files. [9ms]"),
     ],
 )
 async def test_what_only_reads_or_says_that_it_succeeded_has_not_failed(
