@@ -43,22 +43,22 @@ def shown(candidates: Sequence[Candidate]) -> str:
         (
             TriggerKind.PROMPT,
             Candidate(learned(1, "Count twice"), Reason.SIMILAR),
-            "This may help with the task: Count twice (learned in {id}, confirmed; its goal: {goal})",
+            "This may help with the task: Count twice (learned in {id}, from a guess that was right; its goal: {goal})",
         ),
         (
             TriggerKind.SUBAGENT_START,
             Candidate(learned(1, "Count twice"), Reason.TERMS),
-            "This may help with the task: Count twice (learned in {id}, confirmed; its goal: {goal})",
+            "This may help with the task: Count twice (learned in {id}, from a guess that was right; its goal: {goal})",
         ),
         (
             TriggerKind.ERROR,
             Candidate(learned(1, "Count twice"), Reason.BOTH),
-            "This may help: Count twice (learned in {id}, confirmed; its goal: {goal})",
+            "This may help: Count twice (learned in {id}, from a guess that was right; its goal: {goal})",
         ),
         (
             TriggerKind.ERROR,
             Candidate(learned(1, "Count twice"), Reason.ERROR, origin="press: error: <n>", others=("a", "b")),
-            "Learned at `press: error: <n>`: Count twice (learned in {id}, confirmed, 2 more: a)",
+            "Learned at `press: error: <n>`: Count twice (learned in {id}, from a guess that was right, 2 more: a)",
         ),
         (
             TriggerKind.FILE,
