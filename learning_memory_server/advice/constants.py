@@ -13,7 +13,6 @@ from typing import Final
 CLOSENESS: Final = 0.5  # Weight of the closeness. entries, 2026-08: 33 of 39 right, 1 wrong
 COVERAGE: Final = 0.4  # Weight of the share of rare terms. entries, 2026-08: 33 of 39; without it 27
 STANDING: Final = 0.05  # Weight of a standard deviation above the usual closeness. entries, 2026-08: 33 of 39
-STANDING_LEAST: Final = -2.0  # The fewest standard deviations that count. entries, 2026-08
 STANDING_MOST: Final = 5.0  # The most standard deviations that count. entries, 2026-08
 PRIOR: Final = (
     10  # Entries on other matters that every store counts as having. entries, 2026-08: small stores are shown less
@@ -32,7 +31,7 @@ CHANGED: Final = 0.2  # What it loses if all of its files have changed. `benchma
 
 START: Final = 0.475  # At a start, in a store of up to 100 entries. entries, 2026-08: 33 of 39 right, 1 wrong
 PROMPT: Final = 0.05  # More at a prompt. prompts, 2026-09: 29 of 36 right, 2 of 80 others
-ERROR: Final = 0.63  # At a failed command, in a store of 100 entries. errors, 2026-09: 20 of 28 right, 0 wrong
+ERROR: Final = 0.64  # At a failed command, in a store of 100 entries. errors, 2026-11: 21 of 28 right, 0 wrong
 NAMED: Final = 0.25  # If the lesson names the same file, identifier or code. names, 2026-09: 1 of 700 others
 GROWTH: Final = 0.04  # More as a store becomes e times as large. `benchmarks.advice_growth`, 2026-09
 GROWS_ABOVE: Final = 100  # Entries from which on that counts at a start
@@ -42,7 +41,6 @@ LEAD_SHARE: Final = 0.5  # What a point of lead over the next lesson is worth. e
 LEAD_MOST: Final = 0.15  # The most lead that counts. entries, 2026-08
 LEAD_USUAL: Final = 0.1  # The lead that needs nothing and gives nothing. entries, 2026-08
 WEAKER: Final = 0.12  # How far below the best score a second lesson may be. entries, 2026-08
-COMPARED: Final = 8  # The best lessons that are compared with each other as near copies. entries, 2026-08
 JUDGED: Final = 5  # The best lessons whose files are looked at: with 20 files each, it takes 2 ms
 TERMS_LEAST: Final = 3  # Different terms of a prompt: "run the tests" has too few. prompts, 2026-09
 LINE_TERMS_LEAST: Final = 6  # Terms of an error's line that is looked for without its command, too. errors, 2026-09

@@ -87,7 +87,6 @@ class Observer:
         nothing = trigger, Observed()
         if not trigger.command or trigger.is_background or (trigger.error and exit_status(trigger.error) is None):
             return nothing
-        self.names.note(trigger.command, caller)
         try:
             self._keep_run(trigger, caller)
             ended = await self.watch.saw(self._ran(trigger, caller))
@@ -95,6 +94,8 @@ class Observer:
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
             return nothing
+        # What errors name is in use, too.
+        self.names.note(ended.question or trigger.command, caller)
         if not ended.question:
             return nothing
         observed = Observed(line=ended.line, question=ended.question, tools=ended.tools, failure=ended.failure)

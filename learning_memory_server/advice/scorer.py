@@ -2,7 +2,7 @@
 
 The score is 0.5 * closeness + 0.4 * coverage + 0.05 * standing. The closeness is the cosine on the axis `full` on the
 model's scale; the coverage is the share of the text's terms, by their rarity, that the lesson has; the standing is how
-many standard deviations the closeness is above that of the newest 200 entries of the project (-2 to 5). A lesson is
+many standard deviations the closeness is above that of the newest 200 entries of the project (at most 5). A lesson is
 shown from a bar on that depends on the trigger and on the size of the store. Decision 20 has the sets and figures.
 """
 
@@ -49,9 +49,9 @@ class Background:
         return shared / self._total if self._total else 0.0
 
     def standing(self, closeness: float) -> float:
-        """Return how many standard deviations a closeness is above the usual one, within bounds."""
+        """Return how many standard deviations a closeness is above the usual one, up to a limit."""
         deviations = (closeness - self.usual) / self._deviation
-        return min(max(deviations, constants.STANDING_LEAST), constants.STANDING_MOST)
+        return min(deviations, constants.STANDING_MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,11 @@ def best(scored: Iterable[Scored], bar: float) -> list[Scored]:
     ranked = sorted(scored, key=lambda each: (-each.score, each.entry.id))
     if not ranked:
         return []
-    kept = {each.id for each in distinct(each.entry for each in ranked[: constants.COMPARED])}
-    ranked = [*(each for each in ranked[: constants.COMPARED] if each.entry.id in kept), *ranked[constants.COMPARED :]]
     most = ranked[0].score
+    # Of what is farther away than any lead, no copies need be found: none of it is shown.
+    far = most - constants.LEAD_MOST
+    kept = {each.id for each in distinct(each.entry for each in ranked if each.score > far)}
+    ranked = [each for each in ranked if each.entry.id in kept or each.score <= far]
     lead = min(most - ranked[1].score, constants.LEAD_MOST) if len(ranked) > 1 else constants.LEAD_USUAL
     needed = bar + constants.LEAD_SHARE * constants.LEAD_USUAL
     if most + constants.LEAD_SHARE * lead < needed:

@@ -85,8 +85,8 @@ def origin_of(entry: Ghap) -> str:
 
 
 def text_at(trigger: Trigger, candidates: Sequence[Candidate], notes: Notes) -> str:
-    """Return what a hook prints for a trigger; nothing if nothing is shown."""
-    if not candidates:
+    """Return what a hook prints for a trigger; nothing if nothing is shown, or a reply shows it: see `related`."""
+    if not candidates or trigger.is_of_entry:
         return ""
     if trigger.kind is TriggerKind.SESSION_START:
         return context(candidates, notes)

@@ -202,7 +202,8 @@ def _texts(entry: Ghap) -> tuple[str, ...]:
 
 
 def _words_of(entry: Ghap) -> str:
-    return f" {' '.join(words_in(chr(10).join(_texts(entry))))} "
+    words = words_in("\n".join(_texts(entry)))
+    return f" {' '.join(words)} "
 
 
 def _has_run(text: str, wanted: list[str]) -> bool:

@@ -1,0 +1,180 @@
+"""Every number and list of words that decides what is shown stands in one file, says where it is from, and matters."""
+
+import ast
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import learning_memory_server
+from learning_memory_server.advice import constants
+from tests.advice.situations import Stage, read_golden, staged
+
+PACKAGE: Final = Path(learning_memory_server.__file__).parent
+ROOMS: Final = ("advice", "rules", "hooks")
+OPEN: Final = {"advice/constants.py", "advice/budget.py"}
+PLAIN: Final = {0, 1, 2}
+WORDS: Final = 3
+ALLOWED: Final = {
+    "advice/candidates.py SCORE_DIGITS": "how a score is written",
+    "advice/filters.py FILTERS": "names of functions",
+    "advice/finder.py _LOOK": "how often a loop looks",
+    "advice/matters.py _terms_in": "the size of a cache",
+    "advice/sessions.py _TASKS": "how many are remembered",
+    "hooks/event.py _KINDS": "clients' names of events",
+    "hooks/event.py _OTHER_NAMES": "clients' names of events",
+    "hooks/event.py _SESSION": "clients' keys",
+    "hooks/event.py _OUTPUT": "clients' keys",
+    "hooks/event.py _FILE": "clients' keys",
+    "hooks/event.py _NEW": "clients' keys",
+    "hooks/event.py _DIALECTS": "clients",
+    "hooks/event.py _SHELLS": "clients' names of tools",
+    "hooks/event.py _COMMAND_MAX": "how much is read",
+    "hooks/event.py EDIT_MAX": "how much is read",
+    "hooks/event.py event_of": "keys of an event",
+    "hooks/event.py edit_in": "keys of an event",
+    "rules/hearing.py": "replaced by rules",
+    "rules/refusals.py": "replaced by rules",
+    "rules/review.py": "replaced by rules",
+}
+"""What is no decision, by file and top-level name, and why; a file alone allows all of it."""
+_ORIGIN: Final = re.compile(r"\. [^.]+?, 20\d\d-\d\d: .*\d")
+"""The set, the date, and a figure, after what it is."""
+
+
+def _decisions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the numbers and lists of words of a file: the name of what they are in, and the line."""
+    for statement in ast.parse(path.read_text("utf-8")).body:
+        for node in ast.walk(statement):
+            if _is_number(node) or _is_list(node):
+                yield _name_of(statement), getattr(node, "lineno", 0)
+
+
+def _is_number(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+        and node.value not in PLAIN
+    )
+
+
+def _is_list(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        called = node.func
+        return isinstance(called, ast.Attribute) and called.attr == "split" and isinstance(called.value, ast.Constant)
+    if not isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+        return False
+    parts = node.keys if isinstance(node, ast.Dict) else node.elts
+    return sum(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in parts) >= WORDS
+
+
+def _name_of(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id
+    return getattr(statement, "name", "")
+
+
+def test_what_decides_stands_in_one_file() -> None:
+    found, used = [], set[str]()
+    for room in ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            file = path.relative_to(PACKAGE).as_posix()
+            if file in OPEN:
+                continue
+            for name, line in _decisions(path):
+                keys = {file, f"{file} {name}"} & ALLOWED.keys()
+                used |= keys
+                found += [] if keys else [f"{file}:{line} {name}"]
+    assert found == []
+    assert used == ALLOWED.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("LEAST = 0.3", True),
+        ("def is_near(score):\n    return score > 7", True),
+        ('if word in {"a", "b", "c"}: pass', True),
+        ('WORDS = "a b c".split()', True),
+        ('KEYS = {"a": x, "b": y, "c": z}', True),
+        ("FIRST = texts[1:2] or 0.0", False),
+        ('PAIR = ("a", "b")', False),
+        ("IS_ON = True", False),
+    ],
+)
+def test_a_number_or_a_list_is_found_wherever_it_stands(tmp_path: Path, text: str, is_found: bool) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(text, "utf-8")
+    assert bool(list(_decisions(path))) is is_found
+
+
+def _origins() -> dict[str, str]:
+    """Return what is said of each constant: the comment on its lines, or the text after it."""
+    text = Path(constants.__file__).read_text("utf-8")
+    lines, body = text.splitlines(), ast.parse(text).body
+    found = {}
+    for statement, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            own = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+            doc = (
+                str(after.value.value) if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            )
+            found[statement.target.id] = f"{own.partition('# ')[2]} {doc}".strip()
+    return found
+
+
+def test_each_says_what_it_is_and_on_which_set_it_was_chosen_when_and_with_which_figure() -> None:
+    origins = _origins()
+    assert origins.keys() == {name for name in vars(constants) if name.isupper()}
+    assert [f"{name}: {origin}" for name, origin in origins.items() if not _ORIGIN.search(origin)] == []
+
+
+def _numbers() -> dict[str, float]:
+    return {name: value for name, value in vars(constants).items() if name.isupper() and isinstance(value, int | float)}
+
+
+def _moved(value: float) -> Iterator[float]:
+    """Yield a number a fifth less and a fifth more, whole numbers by at least one."""
+    for sign in (-1, 1):
+        yield value + sign * (max(1, round(value / 5)) if isinstance(value, int) else value / 5)
+
+
+@pytest.fixture
+async def stages(tmp_path: Path) -> AsyncIterator[list[tuple[Stage, list[str]]]]:
+    """All situations, each with what is shown."""
+    async with AsyncExitStack() as opened:
+        found = []
+        for number, golden in enumerate(read_golden()):
+            (folder := tmp_path / str(number)).mkdir()
+            stage = await opened.enter_async_context(staged(golden, folder))
+            found.append((stage, await stage.shown()))
+        yield found
+
+
+async def _changes(stages: list[tuple[Stage, list[str]]]) -> bool:
+    for stage, shown in stages:
+        if await stage.shown_again() != shown:
+            return True
+    return False
+
+
+@pytest.mark.slow
+async def test_each_number_moved_by_a_fifth_changes_what_is_shown_somewhere(
+    stages: list[tuple[Stage, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not await _changes(stages)
+    without_effect = []
+    for name, value in _numbers().items():
+        has_effect = False
+        for moved in _moved(value):
+            with monkeypatch.context() as patched:
+                patched.setattr(constants, name, moved)
+                has_effect = has_effect or await _changes(stages)
+        without_effect += [] if has_effect else [name]
+    assert without_effect == []
