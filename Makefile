@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 TORCH := $(VENV)/.torch
 
-.PHONY: demo test test-torch quick bench coverage check lines docs site dist clean size
+.PHONY: demo test test-torch quick bench golden coverage check lines docs site dist clean size
 
 # Python compiles 50,000 lines for each run and each process that tests start, unless it may keep the result.
 demo check test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
@@ -30,6 +30,10 @@ quick: $(READY)
 # All benchmarks, and one page of what they say: build/bench.md. Takes hours; DATA=FOLDER has recorded data.
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
+
+# What agents are shown in the situations of tests/advice/golden.toml, written anew: look at the diff.
+golden: $(READY)
+	$(BIN)/python -m scripts.golden
 
 # Apart, because it doubles the time: every process that a test starts is measured, too.
 coverage: $(READY)

@@ -1,4 +1,4 @@
-"""Write what agents are shown in the situations of `tests/advice/golden.toml` anew: `python -m scripts.golden`."""
+"""Write what agents are shown in the situations of `tests/advice/golden.toml` anew: `make golden`."""
 
 import asyncio
 import tempfile

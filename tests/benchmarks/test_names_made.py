@@ -1,7 +1,7 @@
 """The texts that `benchmarks.names` makes."""
 
 from benchmarks.names import COMMANDS, PROMPTS, SAME, made
-from learning_memory_server.lessons.names import names_in
+from learning_memory_server.advice.names import names_in
 
 NAMED = ["bin/press", "parse_row", "config/feed.yaml", "E1234"]
 

@@ -47,7 +47,7 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     first, meanwhile, later = failed(1), failed(2, hours=9), failed(5)
     unrelated = failed(6, goal="Translate the user manual", hypothesis="Norwegian needs no plural rules")
     replayed = await told(later, unrelated, first, meanwhile)
-    assert {moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed} == {
+    assert {moment.entry.id: [each.id for each in moment.shown] for moment in replayed} == {
         first.id: [],
         meanwhile.id: [first.id],
         later.id: [first.id],
@@ -65,7 +65,7 @@ async def test_values_are_shown_from_when_they_were_stored_until_an_entry_contra
     good = value(f"{TOPICS['pool']} because", project=ALICE.project, minutes=2 * 60)
     against = Verdict(good.id, early.id, Stance.CONTRADICTS, ALICE.project, NOON + timedelta(hours=4))
     replayed, _ = await walk(Settings(), [early, late, last], [good], [against], load=MeasuredModel)
-    assert [[each.value.id for each in moment.values] for moment in replayed] == [[], [good.id], []]
+    assert [[each.id for each in moment.shown] for moment in replayed] == [[], [good.id], []]
     ((case),) = document_of(replayed, True, {(late.id, good.id): False})["cases"]
     assert case["later"]["id"] == late.id
     assert case["shown"] == [
