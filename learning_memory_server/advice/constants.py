@@ -95,7 +95,7 @@ ROUTINE: Final = 3
 """Earlier sessions above which an error is part of the work. people, 2026-11: 0 of 380 are shown a tied lesson."""
 VAIN: Final = 2
 """Sessions in which an error came again after its lesson: then it is silent. situations, 2026-11: 2 changes."""
-QUOTED: Final = 4  # Words in a row that are a quotation. sessions, 2026-11: 9 of 288 lines are tied, 2 are shown
+QUOTED: Final = 4  # Words in a row that are a quotation. sessions, 2026-11: 4 of 288 lines are tied, 0 are shown
 OLD: Final = 200
 """The newest entries that may be from before failures were recorded. situations, 2026-11: 2 changes."""
 

@@ -79,6 +79,10 @@ class LessonsSource:
 
 
 def _newest(chosen: list[Scored], found: Found, bar: float) -> list[Candidate]:
-    """Return the candidates for lessons: in place of each the newest about the same matter."""
-    entries = [each.entry for each in found.scored]
-    return [Candidate(newest_about(each.entry, entries), each.reason(bar), score=each.score) for each in chosen]
+    """Return the candidates for lessons: in place of each the newest about its matter that is at least half as near."""
+
+    def newest(scored: Scored) -> Ghap:
+        near = (each.entry for each in found.scored if each.score >= scored.score / 2)
+        return newest_about(scored.entry, near)
+
+    return [Candidate(newest(each), each.reason(bar), score=each.score) for each in chosen]
