@@ -46,7 +46,7 @@ ERROR: Final = 0.64
 NAMED: Final = 0.25
 """If the lesson names the same file, identifier or code. names, 2026-11: 1, 2, 0 of 700 others are shown one."""
 GROWTH: Final = 0.04
-"""More as a store becomes e times as large. `advice_growth`, 2026-11: .20 of starts in 1,000 entries, .09 in 10,000."""
+"""More as a store becomes e times as large. `advice_growth`, 2026-11: .07 of starts in 1,000 entries, .07 in 10,000."""
 GROWS_ABOVE: Final = 100  # Entries from which on that counts at a start. situations, 2026-11: 2 changes
 FEW: Final = 10
 """Entries that a store counts as having at least, at a failed command. situations, 2026-11: 1 change."""
