@@ -64,7 +64,7 @@ def shown(candidates: Sequence[Candidate]) -> str:
             TriggerKind.FILE,
             Candidate(learned(1, "Count twice"), Reason.FILE, origin="shop/cart.py"),
             (
-                "Of shop/cart.py this was believed, and was wrong: The database pool runs dry under load "
+                'Of shop/cart.py this was believed, and was wrong: "The database pool runs dry under load" '
                 "Learned: Count twice ({id})"
             ),
         ),

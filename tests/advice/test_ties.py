@@ -185,14 +185,14 @@ async def test_three_earlier_sessions_are_not_all_the_time(services: Services, s
     assert "--schema v2" in await shown(services, shop, "later")
 
 
-@pytest.mark.parametrize("status", ["confirmed", "falsified"])
+@pytest.mark.parametrize(("status", "ended"), [("confirmed", "right"), ("falsified", "wrong")])
 async def test_of_lessons_about_one_error_the_newest_is_shown_whatever_its_outcome(
-    services: Services, shop: Path, status: str
+    services: Services, shop: Path, status: str, ended: str
 ) -> None:
     first = await learn(services, shop, "first", "old", MISMATCH, status="confirmed")
     second = await learn(services, shop, "second", "new", MISMATCH, status=status)
 
-    assert f"{second}, {status}, 1 more: {first}" in await shown(services, shop, "later")
+    assert f"{second}, from a guess that was {ended}, 1 more: {first}" in await shown(services, shop, "later")
 
 
 async def test_a_lesson_that_misled_is_not_shown_again(services: Services, shop: Path) -> None:
