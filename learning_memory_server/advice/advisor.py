@@ -1,10 +1,11 @@
-"""The one way by which an agent is shown something unasked.
+"""The only way for advice to reach an agent.
 
-A trigger occurs, and teaches something; the room chooses what is shown; and the log has one line for it.
+Each trigger is observed first; then the room chooses what is shown, and the log gets one line.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -56,8 +57,8 @@ class Advisor:
     async def at(self, trigger: Trigger, caller: Caller) -> Shown:
         """Return what an agent is shown at a trigger, once that is in the log. Nothing is raised.
 
-        It runs next to an agent's work, and after calls that have saved something, which must not fail for it. What
-        could not be recorded is not shown.
+        It runs next to an agent's work, and after calls that have saved something, which must not fail for it. Advice
+        that could not be recorded is not shown.
         """
         try:
             return await self._at(trigger, caller)
@@ -83,7 +84,7 @@ class Advisor:
             triggers.insert(0, replace(trigger, kind=TriggerKind.SESSION_START))
         shown = list[Shown]()
         for each in triggers:
-            trigger, answer = await self._at_one(each, caller, state)
+            trigger, answer = await self._once(each, caller, state)
             shown.append(answer)
         if trigger.kind is TriggerKind.SESSION_END:
             self.live.ended(caller.session)
@@ -91,10 +92,25 @@ class Advisor:
         if trigger.is_of_entry:
             return shown[-1]
         words = "".join(each.text for each in shown)
-        more, line = await self.preferences.told(words, trigger, caller)
+        more, line = await self._heard(words, trigger, caller)
         if more:
             words = f"{words.rstrip()}\n{more}" if words else f"{text.OPENING} {more}"
         return replace(shown[-1], text=words, line=line)
+
+    async def _heard(self, words: str, trigger: Trigger, caller: Caller) -> tuple[str, str]:
+        try:
+            return await self.preferences.told(words, trigger, caller)
+        except Exception:  # The log says already that the advice was shown
+            log.exception("preferences.failed")
+            return "", ""
+
+    async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
+        """Return the trigger as it was observed, and what is shown at it: a call that is said twice counts once."""
+        if not trigger.key:
+            return await self._at_one(trigger, caller, state)
+        name = f"{trigger.kind} {trigger.key}"
+        answer = state.answers.of(name, lambda: asyncio.create_task(self._at_one(trigger, caller, state)))
+        return await asyncio.shield(answer)
 
     async def _at_one(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
         """Return the trigger as it was observed, and what is shown at it."""
@@ -143,9 +159,10 @@ class Advisor:
         )
 
     def _with_advice(self, failure: Failure, candidates: Sequence[Candidate], trigger: Trigger) -> Failure:
-        """Return a failure with what is shown at it, and whether it came although its session was shown something."""
+        """Return a failure with the advice at it, and whether it came although its agent had advice."""
         same = self.log.failures.of(failure.project, failure.signature)
-        came_again = any(each.session == failure.session and each.advice for each in same)
+        mine = (each for each in same if (each.session, each.agent) == (failure.session, failure.agent))
+        came_again = any(each.advice for each in mine)
         advice = candidates[0].item() if candidates else None
         context = "" if trigger.context == failure.session else trigger.context
         return replace(failure, advice=advice, again=came_again, context=context)

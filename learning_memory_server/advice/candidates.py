@@ -1,4 +1,4 @@
-"""What sources read of a trigger, what they offer, and what is shown."""
+"""The candidates for advice, the state of the work that sources read, and the advice that results."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +13,7 @@ SCORE_DIGITS: Final = 3  # Decimal places of a score in the log: more would be n
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a trigger has shown of the work: the sources read it."""
+    """The state of the work at a trigger: the sources read it."""
 
     line: str = ""  # the line that names a command's error
     question: str = ""  # what the command calls, and that line: lessons are looked for by it
@@ -65,7 +65,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an agent is shown at a trigger. `notice` explains why it is nothing, if the agent should know."""
+    """The advice at a trigger. `notice` explains why there is none, if the agent should know."""
 
     candidates: tuple[Candidate, ...] = ()
     text: str = ""  # as hooks print it

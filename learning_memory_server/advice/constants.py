@@ -69,6 +69,8 @@ TWICE: Final = 2
 
 # ---- One matter: see `matters`
 
+NEWER: Final = 0.5
+"""Of the chosen lesson's score, what a newer one on its matter needs. entries, 2026-11: 33/1/8 with 0.4 and 0.6."""
 ALIKE: Final = (
     0.5  # The share of their terms that near copies have in common. entries, 2026-11: 33/1/8 with 0.4 and 0.6
 )

@@ -31,7 +31,7 @@ def is_confirmed(_candidate: Candidate, situation: Situation) -> bool:
 
 
 def is_attended(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether a question has somebody to wait for it: else its answer would take the place of the result."""
+    """Return whether an agent waits for the answer to a question: without one, the answer would replace the result."""
     return situation.caller.is_attended or candidate.reason is not Reason.UNRESOLVED
 
 
@@ -41,12 +41,12 @@ def is_in_force(candidate: Candidate, situation: Situation) -> bool:
 
 
 def is_new(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the agent was not shown it yet."""
+    """Return whether the agent has not been shown it yet."""
     return all(candidate.shown != each.shown for each in situation.shown)
 
 
 def is_seldom(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the agent was shown few wrong beliefs about files yet."""
+    """Return whether the agent has been shown few wrong beliefs about files yet."""
     if candidate.reason is not Reason.FILE:
         return True
     return sum(each.reason is Reason.FILE for each in situation.shown) < constants.WRONG_BELIEFS_SHOWN

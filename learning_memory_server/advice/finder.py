@@ -71,11 +71,11 @@ class LessonFinder:
         return Found(best_of_each(each.scored for each in (first, *others)), first.usual, first.stored)
 
     def has_term(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
-        """Return whether an entry's text has one of these terms."""
+        """Return whether an entry's text has a given term."""
         return not self._terms_of(entry).isdisjoint(any_of)
 
     def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
-        """Return whether one of the newest entries has one of these terms."""
+        """Return whether one of the newest entries has a given term."""
         return any(self.has_term(each, any_of) for each in self.lessons.newest(project))
 
     async def _near(self, text: str, project: str, entry_id: str) -> Found:

@@ -1,4 +1,4 @@
-"""Which entries are lessons in force: approved where that is needed, not declined, and not misleading."""
+"""Lessons in force: approved where that is needed, not declined, and not misleading."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field

@@ -1,4 +1,4 @@
-"""The log of what agents were shown: one line of the journal for each trigger at which something was.
+"""The log of advice: one line of the journal for each trigger at which an agent was shown something.
 
 At an error, the line is that of the failure: one event, one write.
 """
@@ -17,7 +17,7 @@ from learning_memory_server.model.moment import as_seen
 
 
 class AdviceLog(Records[Advice]):
-    """What was shown, by session and by thing."""
+    """The advice that was shown, by session and by thing."""
 
     def __init__(self, log: Log, failures: FailureLog) -> None:
         super().__init__(log)
@@ -37,7 +37,7 @@ class AdviceLog(Records[Advice]):
             self._index(advice)
 
     def record_failure(self, failure: Failure) -> None:
-        """Write a failure, with what is shown at it."""
+        """Write a failure with its advice."""
         self.failures.record(failure)
         if self._by_context is not None and (advice := at_error(failure)):
             self._index(advice)
@@ -101,6 +101,6 @@ def at_error(failure: Failure) -> Advice | None:
 
 
 def without_advice(failure: Failure, ids: Container[str]) -> Failure | None:
-    """Return a failure without the thing that it says was shown, None if it showed none of these."""
+    """Return a failure without these things among its advice, None if it had none of them."""
     is_of_them = failure.advice is not None and failure.advice.id in ids
     return replace(failure, advice=None) if is_of_them else None

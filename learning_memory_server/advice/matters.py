@@ -1,4 +1,4 @@
-"""Which lessons are about one matter: of these, the newest is shown.
+"""Lessons about the same matter, of which only the newest is shown.
 
 Two entries are about one matter if they are tied to the same error or say nearly the same, or if the later one is the
 same session's next attempt at a goal after the earlier hypothesis was falsified.
@@ -41,7 +41,7 @@ def are_one(one: Ghap, other: Ghap) -> bool:
 
 
 def distinct(entries: Iterable[Ghap]) -> list[Ghap]:
-    """Return entries of which no two are about one matter: the first of each."""
+    """Return the first entry about each matter."""
     found: list[Ghap] = []
     for entry in entries:
         if not any(are_one(entry, each) for each in found):
@@ -56,7 +56,7 @@ def newest_about(entry: Ghap, others: Iterable[Ghap]) -> Ghap:
 
 
 def newest_of_each(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates of which no two are about one matter: in the place of the first, the newest."""
+    """Return one candidate for each matter: the newest, in the place of the first."""
     found: list[Candidate] = []
     for candidate in candidates:
         same = next((place for place, each in enumerate(found) if _are_one(candidate, each)), None)

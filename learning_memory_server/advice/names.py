@@ -1,4 +1,4 @@
-"""Names: files, identifiers and codes that few texts of a project have. A lesson that has one is about it."""
+"""Names: files, identifiers and codes that few texts of a project mention. A lesson with such a name is about it."""
 
 import os
 import re
@@ -62,7 +62,10 @@ class Names:
     _texts: defaultdict[str, deque[tuple[str, frozenset[str]]]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=constants.NAME_TEXTS)), init=False
     )
-    _entries: dict[str, tuple[Ghap, frozenset[str], frozenset[str]]] = field(default_factory=dict, init=False)
+    # By entry and folder: a worktree of the same project may have other files
+    _entries: dict[tuple[str, str], tuple[Ghap, frozenset[str], frozenset[str]]] = field(
+        default_factory=dict, init=False
+    )
 
     def look(self, folder: str) -> None:
         """Read which files git tracks in a project; takes as long as a disk."""
@@ -84,7 +87,7 @@ class Names:
         return self._lessons(found, caller) if found else []
 
     def besides(self, text: str, caller: Caller) -> str:
-        """Return what a text says besides names."""
+        """Return a text without its names."""
         once = self._once.get(caller.folder, ())
         return _WORD.sub(lambda word: "" if names_in(word[0], once) else word[0], text)
 
@@ -102,7 +105,7 @@ class Names:
         return names_in(text, self._once.get(caller.folder, ()))
 
     def _lessons(self, names: AbstractSet[str], caller: Caller, branch: str = "") -> list[Ghap]:
-        """Return the lessons that have one of these names, or the words of a branch, if few others have it.
+        """Return the lessons that have a given name, or the words of a branch, if few others have it.
 
         Those that have most of them come first, of these the newest.
         """
@@ -134,11 +137,11 @@ class Names:
 
     def _of(self, entry: Ghap, caller: Caller) -> tuple[frozenset[str], frozenset[str]]:
         """Return an entry's names, with the files that were edited for it, and its terms."""
-        known = self._entries.get(entry.id)
+        known = self._entries.get((entry.id, caller.folder))
         if known is None or known[0] is not entry:
             text = axis_text(entry, Axis.FULL)
             once = self._once.get(caller.folder, ())
             files = "\n".join(each.file for each in entry.anchors if not each.is_read)
             known = entry, names_in(f"{text}\n{files}", once), frozenset(terms(text))
-            self._entries[entry.id] = known
+            self._entries[entry.id, caller.folder] = known
         return known[1:]

@@ -1,4 +1,4 @@
-"""What a trigger teaches before anything is shown: runs of tests, failures, files, tasks, and the place of the work."""
+"""Learn from a trigger before there is advice: runs of tests, failures, files, tasks, and the place of the work."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Learns from triggers. Nothing is raised: it runs next to an agent's work, and can repair no full disk."""
+    """Learns from triggers. A command whose failure cannot be recorded counts as not seen."""
 
     collector: ObservationCollector
     failures: FailureLog

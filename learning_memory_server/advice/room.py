@@ -1,4 +1,4 @@
-"""What an agent would be shown: sources offer, filters drop, of one matter the newest stays, a budget limits.
+"""Choose advice: sources offer, filters drop, only the newest about a matter stays, and a budget limits.
 
 Nothing is recorded here, so everything that asks what an agent would see can ask this.
 """
@@ -70,7 +70,7 @@ class Room:
         return offered
 
     def passing(self, offered: Sequence[Candidate], situation: Situation) -> list[Candidate]:
-        """Return those of the candidates that are shown."""
+        """Return the candidates that are shown."""
         matters = newest_of_each(each for each in offered if is_in_force(each, situation))
         passing = [each for each in matters if passes(each, situation)]
         if situation.trigger.kind is TriggerKind.SESSION_START:
@@ -78,7 +78,7 @@ class Room:
         return passing[: BUDGETS[situation.trigger.kind].items]
 
     async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
-        """Return what a new session of a caller would be shown at its start; see `Observed` for `place`."""
+        """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""
         trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
         offered = await self.offered(trigger, Observed(place=place), caller)
         if not caller.is_told:

@@ -1,4 +1,4 @@
-"""Score lessons by how near they are to what an agent is about to do.
+"""Score lessons by how near they are to a task.
 
 The score is 0.5 * closeness + 0.4 * coverage + 0.05 * standing. The closeness is the cosine on the axis `full` on the
 model's scale; the coverage is the share of the text's terms, by their rarity, that the lesson has; the standing is how
@@ -27,7 +27,7 @@ class Near(NamedTuple):
 
 
 class Background:
-    """What is usual in a project, for one text."""
+    """The usual closeness and terms in a project, for one text."""
 
     def __init__(self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]) -> None:
         """Take the terms of the text, and of the newest entries, and how close these are to the text."""

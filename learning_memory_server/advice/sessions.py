@@ -1,15 +1,21 @@
-"""What is remembered of sessions while they run, in one object for each."""
+"""The states of running sessions, in one object for each."""
 
+from asyncio import Task
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from learning_memory_server.advice.candidates import Shown
 from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.recent import Recent
 
 _TASKS: Final = 16  # Tasks of subagents that are remembered until these start: the last ones
+
+
+_CALLS: Final = 32  # Calls whose answers are remembered: a hook that is set up twice says each of them twice
 
 
 @dataclass(slots=True)
@@ -22,6 +28,7 @@ class SessionState:
     started_at: datetime | None = None  # when its start was answered
     is_begun: bool = False  # whether it had a prompt
     loaded: set[str] = field(default_factory=set)  # ids of the lessons that its client loads as rules
+    answers: Recent[str, Task[tuple[Trigger, Shown]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
     tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
 
     def add_task(self, kind_of_agent: str, task: str) -> None:

@@ -71,7 +71,8 @@ class Ties:
         for each in sorted(found, key=lambda failure: failure.created_at):
             line, programs = _line_of(each), " ".join(sorted(programs_of(each.command)))
             is_tied = (has_met_others or _is_by(each, resolver)) and _quotes(entry, line)
-            errors[line] = Met(line, programs, is_tied=is_tied or errors.pop(line, Met("")).is_tied)
+            before = errors.pop(line, Met(""))
+            errors[line] = Met(line, programs, is_tied=is_tied or before.is_tied)
         # Tied ones come last, and stay.
         return tuple(sorted(errors.values(), key=lambda each: each.is_tied)[-limits.ERRORS_MAX :])
 

@@ -258,8 +258,8 @@ class FailureLog(Records[Failure]):
         if before and not before.imported:
             changed = replace(
                 before,
-                # With what is shown, the time counts: it says whether the agent still has it in its context.
-                created_at=failure.created_at if failure.advice or failure.again else before.created_at,
+                # With advice, the time counts: it says whether the agent still has it in its context.
+                created_at=failure.created_at if failure.advice else before.created_at,
                 line=failure.line or before.line,
                 during=failure.during or before.during,
                 advice=failure.advice or before.advice,
@@ -290,7 +290,8 @@ class FailureLog(Records[Failure]):
         if sum(map(len, errors.values())) + 1 > (1 + _SPARE) * self._kept:
             total = [*chain.from_iterable(error.values() for error in errors.values()), new]
             excess += sorted(total, key=_age)[: -self._kept]
-        return [name for name in dict.fromkeys(each.id for each in excess) if name != new.id]
+        # One with advice stays: it is the only line that says what the agent was shown.
+        return [name for name in dict.fromkeys(each.id for each in excess if not each.advice) if name != new.id]
 
     def _grouped(self) -> _Projects:
         if self._projects is None:

@@ -66,9 +66,12 @@ def error_id(project: str, signature: str) -> str:
     return f"failure_{_digest(project, signature, length=16)}"
 
 
-def failure_id(project: str, signature: str, session: str, command: str) -> str:
-    """Return the id of a failure, the same for the same four; it begins with its error's id."""
-    return f"{error_id(project, signature)}_{_digest(session, command, length=12)}"
+def failure_id(project: str, signature: str, session: str, command: str, agent: str = "") -> str:
+    """Return the id of a failure, the same for the same arguments; it begins with its error's id.
+
+    `agent` is empty for a session's main agent.
+    """
+    return f"{error_id(project, signature)}_{_digest(session, command, *filter(None, [agent]), length=12)}"
 
 
 def line_digest(line: str) -> str:

@@ -1,4 +1,4 @@
-"""What occurs in an agent's session, and may be a reason to show it something."""
+"""Triggers: events of an agent's session that may be a reason for advice."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ RESUMED: Final = "resume"  # The source of a session that begins with the contex
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What occurs in a session, as its client or a call of a tool says it. What is not known is empty."""
+    """An event of a session, as its client or a call of a tool says it. Unknown fields are empty."""
 
     kind: TriggerKind
     context: str = ""  # a hash of the client's name of the session

@@ -45,6 +45,7 @@ _QUESTION: Final = (
 class _Heard:
     """What was heard in a session, what to ask the agent and to show the person, and up to where files were read."""
 
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while it reads in a thread
     ends: dict[str, int] = field(default_factory=dict)
     waiting: Waiting = field(default_factory=Waiting)
     ended: Recent[str, None] = field(default_factory=Recent)  # calls that ran, or whose refusal was heard
@@ -91,7 +92,9 @@ class Preferences:
             if trigger.key and trigger.kind in _ENDS:
                 session.ended[trigger.key] = None
             if trigger.transcript and caller.is_attended:
-                for refused in await asyncio.to_thread(session.hear, trigger):
+                async with session.lock:
+                    found = await asyncio.to_thread(session.hear, trigger)
+                for refused in found:
                     await self._refused(refused, session, trigger, caller)
             said = [self._tell(session, trigger, caller), self._ask(session, trigger, caller, text)]
         except LearningMemoryError as problem:

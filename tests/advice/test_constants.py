@@ -23,6 +23,7 @@ ALLOWED: Final = {
     "advice/filters.py FILTERS": "names of functions",
     "advice/finder.py _LOOK": "how often a loop looks",
     "advice/matters.py _terms_in": "the size of a cache",
+    "advice/sessions.py _CALLS": "how many are remembered",
     "advice/sessions.py _TASKS": "how many are remembered",
     "hooks/event.py _KINDS": "clients' names of events",
     "hooks/event.py _OTHER_NAMES": "clients' names of events",

@@ -58,11 +58,12 @@ def sentences(text: str) -> Iterator[str]:
         yield from filter(None, re.split(r"(?<=[.?!:;]) (?=[A-Z\"(])", plain))
 
 
-def findings(sentence: str) -> list[str]:
+def findings(sentence: str, *, has_figures: bool = False) -> list[str]:
+    """Return the habits of a sentence. `has_figures`: its subject is measurements, so it may have many."""
     found = [habit for habit, pattern in HABITS.items() if re.search(pattern, sentence)]
     if len(sentence.split()) > WORDS_MAX:
         found.append(f"more than {WORDS_MAX} words")
-    if len(re.findall(r"(?<![\w.-])\.?\d[\d.,]*", sentence)) > FIGURES_MAX:
+    if not has_figures and len(re.findall(r"(?<![\w.-])\.?\d[\d.,]*", sentence)) > FIGURES_MAX:
         found.append(f"more than {FIGURES_MAX} figures")
     return found
 
@@ -73,7 +74,7 @@ def test_the_words_of_docstrings_do_not_get_worse() -> None:
     for path in sorted(root.rglob("*.py")):
         for number, text in docstrings(path.read_text("utf-8")):
             for sentence in sentences(text):
-                for habit in findings(sentence):
+                for habit in findings(sentence, has_figures=path.name == "constants.py"):
                     habits[habit] += 1
                     lines.append(f"{path.relative_to(root)}:{number}: {habit}: {sentence[:100]}")
     shown = "\n".join([*lines, str(dict(habits))])

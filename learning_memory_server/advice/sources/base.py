@@ -1,4 +1,4 @@
-"""What all sources have in common."""
+"""The protocol of sources."""
 
 from collections.abc import Container
 from typing import Protocol

@@ -81,7 +81,7 @@ class LessonsSource:
         """Return the candidates for lessons: in place of each the newest about its matter that is half as near."""
 
         def newest(scored: Scored) -> Ghap:
-            near = (each.entry for each in found.scored if each.score >= scored.score / 2)
+            near = (each.entry for each in found.scored if each.score >= constants.NEWER * scored.score)
             return newest_about(scored.entry, near)
 
         candidates = [Candidate(newest(each), each.reason(bar), score=each.score) for each in chosen]

@@ -154,7 +154,7 @@ def _failure(ran: Ran, session: str, text: SanitizedFailure) -> Failure | None:
     if not signature or not text.command or len(ran.project) > limits.PROJECT_MAX:
         return None
     return Failure(
-        failure_id(ran.project, signature, session, text.command),
+        failure_id(ran.project, signature, session, text.command, ran.agent),
         ran.project,
         session,
         signature=signature,
