@@ -1,5 +1,6 @@
 """The one way by which an agent is shown something: what is shown at each trigger, and what the log has then."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from structlog.testing import capture_logs
 from learning_memory_server.advice import budget, text
 from learning_memory_server.advice.budget import Budget
 from learning_memory_server.advice.candidates import Shown
+from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.advice.scorer import bar_at_start
 from learning_memory_server.lessons.values.log import document_of
 from learning_memory_server.model.advice import AdviceKind, Reason, TriggerKind
@@ -223,3 +225,45 @@ async def test_a_folder_that_may_be_of_another_project_is_shown_nothing_but_why(
     assert await services.advisor.at(PROMPT, stranger) == Shown()
     assert await services.advisor.at(Trigger(TriggerKind.STOP), stranger) == Shown()
     assert services.advice_log.all() == []
+
+
+async def test_a_failing_command_that_is_said_twice_counts_once(services: Services) -> None:
+    await learn(services, TIED)
+    failing = replace(fails(PRESS, MISMATCH), key="toolu_1")
+    first, second = await asyncio.gather(*(services.advisor.at(failing, BOB) for _ in range(2)))
+    assert ids_of(first) == ids_of(second) == [TIED.id]
+    (failure,) = services.failure_log.all()
+    assert not failure.again
+    await services.advisor.at(replace(failing, key="toolu_2"), BOB)
+    (failure,) = services.failure_log.all()
+    assert failure.again
+
+
+async def test_what_a_subagent_is_shown_at_an_error_is_its_own_also_after_a_restart(services: Services) -> None:
+    await learn(services, TIED)
+    subagent = replace(BOB, agent="sub1")
+    for caller in (BOB, subagent):
+        assert ids_of(await services.advisor.at(fails(PRESS, MISMATCH), caller)) == [TIED.id]
+    assert [each.again for each in services.failure_log.all()] == [False, False]
+    log = AdviceLog(services.journal.advice, services.failure_log)
+    for agent in ("main", "sub1"):
+        assert [each.id for each in log.shown_to(BOB.session, agent)] == [TIED.id]
+
+
+async def test_the_time_of_advice_stays_when_the_error_comes_again(services: Services) -> None:
+    await learn(services, TIED)
+    await services.advisor.at(fails(PRESS, MISMATCH), BOB)
+    (shown,) = services.failure_log.all()
+    assert await services.advisor.at(fails(PRESS, MISMATCH), BOB) == Shown()
+    (later,) = services.failure_log.all()
+    assert (later.again, later.created_at) == (True, shown.created_at)
+
+
+async def test_a_quotation_that_fails_loses_no_advice(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> tuple[str, str]:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(services.advisor.preferences, "told", fail)
+    with capture_logs() as logs:
+        assert "This may help with the task" in (await services.advisor.at(PROMPT, ALICE)).text
+    assert [each["event"] for each in logs] == ["preferences.failed"]

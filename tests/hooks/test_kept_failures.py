@@ -7,6 +7,7 @@ from learning_memory_server.journal.archive.contents import checked_record
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.model.advice import AdviceKind, Item, Reason
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.system import files
@@ -189,3 +190,14 @@ async def test_a_password_is_found_before_paths_change(shield: Shield, tmp_path:
     await shield.session("first", "p").finds(failed, failed.replace("host", "other"), "Exit code 1\nerror: it failed")
     assert b"Falcon17river" not in content_of(tmp_path)
     assert b"[redacted: command line password]" in content_of(tmp_path)
+
+
+def test_a_failure_with_advice_outlives_the_others(tmp_path: Path) -> None:
+    log = FailureLog(Journal(tmp_path).failures)
+    for number in range(3 * KEPT):
+        name = failure_id("shop", "KeyError: <name>", f"s{number}", "make")
+        advice = Item("ghap_1", AdviceKind.EXPERIENCE, Reason.ERROR) if number == 0 else None
+        at = NOW + timedelta(days=number)
+        log.record(Failure(name, "shop", f"s{number}", "KeyError: <name>", "make", at, advice=advice))
+    assert [each.session for each in log.all() if each.advice] == ["s0"]
+    assert len(log.all()) <= 1.1 * KEPT + 1
