@@ -113,7 +113,7 @@ def _sentence(trigger: Trigger, first: Candidate, notes: Notes) -> str:
         learned = lesson_of(entry, limits.LESSON_ALONE_MAX)
         file = told_name(first.origin) or "this file"
         more = f"; {words}" if (words := notes(entry)) else ""
-        return f'Of {file} this was believed, and was wrong: "{believed}" Learned: {learned} ({entry.id}{more})'
+        return f'Of {file} this was believed, and was wrong: "{believed}". Learned: {learned} ({entry.id}{more})'
     learned = lesson_of(entry, limits.LESSON_ALONE_MAX)
     if first.reason is Reason.ERROR:
         return f"Learned at `{first.origin}`: {learned} ({_source(first, notes)})"
@@ -125,7 +125,7 @@ def _source(candidate: Candidate, notes: Notes) -> str:
     """Return where a lesson comes from: its entry, how that ended, who shares it, and what became of its files."""
     entry = candidate.entry
     whose = f", {entry.shared}" if isinstance(entry, SharedEntry) else ""
-    more = f", {len(candidate.others)} more: {candidate.others[0]}" if candidate.others else ""
+    more = f", {len(candidate.others)} more about it: {candidate.others[0]}" if candidate.others else ""
     freshness = f"; {words}" if (words := notes(entry)) else ""
     return f"learned in {entry.id}, {_ENDS[entry.outcome.status]}{whose}{more}{freshness}"
 

@@ -58,13 +58,13 @@ def shown(candidates: Sequence[Candidate]) -> str:
         (
             TriggerKind.ERROR,
             Candidate(learned(1, "Count twice"), Reason.ERROR, origin="press: error: <n>", others=("a", "b")),
-            "Learned at `press: error: <n>`: Count twice (learned in {id}, from a guess that was right, 2 more: a)",
+            "Learned at `press: error: <n>`: Count twice (learned in {id}, from a guess that was right, 2 more about it: a)",
         ),
         (
             TriggerKind.FILE,
             Candidate(learned(1, "Count twice"), Reason.FILE, origin="shop/cart.py"),
             (
-                'Of shop/cart.py this was believed, and was wrong: "The database pool runs dry under load" '
+                'Of shop/cart.py this was believed, and was wrong: "The database pool runs dry under load". '
                 "Learned: Count twice ({id})"
             ),
         ),
