@@ -69,11 +69,7 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
     "PreToolUse": {},
     "PostToolUse": {"folder": "/work/shop", "command": "pytest -q tests/t{number}.py", "output": OUTPUT},
     "PostToolUse of Read": {"folder": str(Path.cwd()), "file": "README.md"},
-    "PostToolUse of Edit": {
-        "folder": str(Path.cwd()),
-        "file": "README.md",
-        "patch": '[{"lines": ["-a line of {number}", "+another line of {number}"]}]',
-    },
+    "PostToolUse of Edit": {"folder": str(Path.cwd()), "file": "README.md", "edit": "true"},
     "PostToolUseFailure": {
         "folder": "/work/shop",
         "command": "pytest -q tests/t{number}.py",

@@ -198,7 +198,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "a hook of Claude Code": partial(answered, ""),
     "a hook of Gemini CLI": partial(answered, "gemini"),
     "a hook of Copilot": partial(answered, "copilot"),
-    "a patch": lambda text: event.put_in(text, text),
+    "a patch": lambda text: event.edit_in("apply_patch", {"command": text}),
     "a message": lambda text: jsonrpc.read(text.encode()),
     "a shared lesson": lambda text: files.parse("2026-01-01-0123456789abcdef.md", text.encode()),
     "settings in JSON": read_as_json,

@@ -7,7 +7,7 @@ take; those of VS Code, which is Copilot's, and Cursor are from their documentat
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -94,10 +94,9 @@ _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.D
 """What Gemini CLI puts before a prompt: what hooks said when the session began."""
 
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
-EDIT_MAX: Final = 20_000  # Characters of new lines that are looked at: of more, the first ones say what was changed
 _FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
-_OLD: Final = ("old_string", "oldString")
-_NEW: Final = ("new_string", "newString", "content", "new_source")
+_CHANGE: Final = ("old_string", "oldString", "new_string", "newString", "content", "new_source")
+"""The keys of old and new text, which only a tool that edits a file is given; a new file may be empty."""
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 """What Codex's patches say before each file."""
 
@@ -115,7 +114,6 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
     kind = _KINDS.get(_OTHER_NAMES.get(text("event"), text("event")))
     if kind is None:
         return None
-    patch, old, new = text("patch"), text("old"), text("new")
     return Trigger(
         kind=TriggerKind.FILE if kind is TriggerKind.COMMAND and text("file") else kind,
         context=context,
@@ -128,9 +126,8 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         output=ends("\n".join(filter(None, (ends(text("output")), ends(text("stderr")))))),
         error=ends(text("error")),
         file=text("file"),
-        new=put_in(patch, new),
         source=text("source"),
-        is_edit=bool(patch or old or new),  # Claude Code says [] of a file that is new
+        is_edit=text("edit") == "true",
         is_background=text("background") == "true" or bool(text("task")),
         is_unknown=text("unknown") == "true",
         is_again=text("again") == "true",
@@ -215,29 +212,10 @@ def _find(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def edit_in(tool: object, tool_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the file that a tool's input names with old and new text, as arguments of the tool `hook`."""
+def edit_in(tool: object, tool_input: Mapping[str, Any]) -> dict[str, str]:
+    """Return the file that a tool's input names, and whether the tool edits it, as parts of an event."""
     patch = tool_input.get("command")
     if tool == "apply_patch" and isinstance(patch, str) and (named := _PATCHED.search(patch)):
-        lines = _PATCHED.split(patch)[2].splitlines()
-        return {"file": named[1].strip(), **dict(zip(("old", "new"), _changed(lines), strict=True))}
-    keys = {"file": _FILE, "old": _OLD, "new": _NEW}
-    found = {name: next((tool_input[key] for key in those if key in tool_input), "") for name, those in keys.items()}
-    return found if found["file"] else {}
-
-
-def put_in(patch: str, new: str) -> str:
-    """Return the lines that an edit put in: those of Claude Code's patch, JSON, else what was given."""
-    try:
-        hunks = json.loads(patch) if patch else []
-        lines = [line for hunk in hunks for line in hunk["lines"]]
-        new = _changed(lines)[1] if lines else new
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass  # It says less than it seems to, and is only used to recognise lines
-    return new[:EDIT_MAX]
-
-
-def _changed(lines: Iterable[str]) -> tuple[str, str]:
-    """Return the lines of a diff that begin with `-`, and those with `+`."""
-    kept = list(lines)
-    return tuple("\n".join(line[1:] for line in kept if line.startswith(sign)) for sign in "-+")  # type: ignore[return-value]
+        return {"file": named[1].strip(), "edit": "true"}
+    file, is_edit = _find(tool_input, _FILE), _find(tool_input, _CHANGE) is not None
+    return {"file": file, "edit": "true" if is_edit else ""} if file else {}

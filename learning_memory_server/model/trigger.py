@@ -24,7 +24,6 @@ class Trigger:
     output: str = ""
     error: str = ""  # what the client says of a command that failed
     file: str = ""  # what a tool has read or edited, mostly an absolute path
-    new: str = ""  # the lines that an edit put in
     source: str = ""  # why a session begins
     is_edit: bool = False  # the file was edited, or made
     is_background: bool = False  # the command goes on, so that nothing is known of its end

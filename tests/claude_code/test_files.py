@@ -1,6 +1,7 @@
 """Lessons about files in whole sessions of Claude Code: what is said when a file was rewritten, or is gone."""
 
 import json
+import re
 import subprocess
 import time
 from typing import Any
@@ -57,6 +58,8 @@ def test_a_lesson_says_that_its_file_was_rewritten_or_is_gone(claude: ClaudeCode
     until = time.monotonic() + MINUTES
     while not any(b'"anchors"' in path.read_bytes() for path in written.iterdir()) and time.monotonic() < until:
         time.sleep(0.1)
+    # It was edited, and not only read.
+    assert re.search(rb'\["cart\.py","\w+",false\]', b"".join(path.read_bytes() for path in written.iterdir()))
 
     same = ask(claude)
     cart.write_text(CART)

@@ -1,6 +1,6 @@
 """What clients give to a hook that is a command, as the event that the tool gets, and as a trigger.
 
-Which file a tool has read or edited, and which lines changed.
+Which file a tool has read or edited.
 """
 
 import json
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.advice.candidates import Shown
-from learning_memory_server.hooks.event import EDIT_MAX, answer_for, answer_of, edit_in, event_of, put_in, trigger_of
+from learning_memory_server.hooks.event import answer_for, answer_of, edit_in, event_of, trigger_of
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.trigger import Trigger
 
@@ -81,9 +81,9 @@ def test_an_event_that_nothing_is_known_of_is_no_trigger(event: dict[str, object
 
 def test_a_tool_that_names_a_file_is_about_the_file_and_a_command_that_names_none_is_a_command() -> None:
     read = trigger_of({"event": "PostToolUse", "file": "a.py", "folder": "/shop"}, "")
-    edited = trigger_of({"event": "PostToolUse", "file": "a.py", "old": "a", "new": "b"}, "")
+    edited = trigger_of({"event": "PostToolUse", "file": "a.py", "edit": "true"}, "")
     assert read == Trigger(TriggerKind.FILE, folder="/shop", file="a.py")
-    assert edited == Trigger(TriggerKind.FILE, file="a.py", new="b", is_edit=True)
+    assert edited == Trigger(TriggerKind.FILE, file="a.py", is_edit=True)
 
 
 def test_the_parts_of_an_event_that_are_no_texts_count_as_absent() -> None:
@@ -197,36 +197,24 @@ def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(cli
 @pytest.mark.parametrize(
     ("tool", "given", "wanted"),
     [
-        ("Read", {"file_path": "/shop/a.py"}, {"file": "/shop/a.py", "old": "", "new": ""}),
-        (
-            "replace",
-            {"file_path": "a.py", "old_string": "a", "new_string": "b"},
-            {"file": "a.py", "old": "a", "new": "b"},
-        ),
-        ("create_file", {"filePath": "/shop/a.py", "content": "b"}, {"file": "/shop/a.py", "old": "", "new": "b"}),
+        ("Read", {"file_path": "/shop/a.py"}, {"file": "/shop/a.py", "edit": ""}),
+        ("replace", {"file_path": "a.py", "old_string": "a", "new_string": ""}, {"file": "a.py", "edit": "true"}),
+        ("create_file", {"filePath": "/shop/a.py", "content": "b"}, {"file": "/shop/a.py", "edit": "true"}),
+        ("write_file", {"file_path": "empty.py", "content": ""}, {"file": "empty.py", "edit": "true"}),
         (
             "apply_patch",
             {"command": "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-a\n+b\n*** Add File: c.py\n+c\n"},
-            {"file": "a.py", "old": "a", "new": "b"},
+            {"file": "a.py", "edit": "true"},
         ),
         ("apply_patch", {"command": "nothing"}, {}),
+        ("create_file", {"filePath": 3, "content": "b"}, {}),
         ("Bash", {"command": "make"}, {}),
     ],
 )
-def test_each_clients_tools_name_their_file(tool: str, given: dict[str, str], wanted: dict[str, str]) -> None:
+def test_each_clients_tools_name_their_file_and_whether_they_edit_it(
+    tool: str, given: dict[str, str], wanted: dict[str, str]
+) -> None:
     assert edit_in(tool, given) == wanted
-
-
-def test_the_lines_of_claude_codes_patch_are_what_was_changed() -> None:
-    patch = json.dumps([{"lines": [" same", "-a", "+b"]}, {"lines": ["+c"]}])
-
-    assert put_in(patch, "the whole file") == "b\nc"
-    assert put_in("[]", "a new file") == "a new file"
-
-
-@pytest.mark.parametrize("patch", ["{", "1", '[{"lines": 1}]', '[{"lines": [1]}]', "[[]]", "[" * 100_000])
-def test_a_patch_that_says_nothing_changes_nothing(patch: str) -> None:
-    assert put_in(patch, "b" * 2 * EDIT_MAX) == "b" * EDIT_MAX
 
 
 @pytest.mark.parametrize("half", [chr(0xD83D), chr(0xDE00), chr(0xDE00) + chr(0xD83D), chr(0xDCFF)])

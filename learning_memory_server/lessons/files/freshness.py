@@ -46,16 +46,6 @@ def project_root(folder: str) -> Path | None:
     return None if found in home.parents or (found == home and not (home / ".git").exists()) else found
 
 
-def split_at_top(folder: str) -> tuple[str, str]:
-    """Return the top of a folder's project, and the folder relative to it: empty at the top.
-
-    A folder that has no name there that may be read is a top of its own.
-    """
-    root = project_root(folder)
-    name = name_in(root, folder) if root else None
-    return (str(root), name) if name else (folder, "")
-
-
 def name_in(root: Path, path: str) -> str | None:
     """Return a file's name relative to the project's root, links followed; None if it is outside or secret."""
     try:

@@ -36,10 +36,10 @@ async def hook(
         Field(
             description="The event. Its parts are texts, and empty if the client does not know them: `event` (its name), "
             "`session`, `folder`, `prompt` (or a subagent's task), `kind` (of a subagent), `command`, `output`, `stderr`, "
-            "`error`, `file`, `patch` (hunks of an edit as JSON), `old`, `new`, `source` (why a session begins), `agent` "
-            "(a subagent's id), `call` (the id of a call), `task` (of the background), `transcript`; and `true` or "
-            "nothing: `alone` (the client shows nothing at prompts), `background`, `unknown` (whether it failed), "
-            "`again` (it goes on because of this hook, or starts late)."
+            "`error`, `file`, `source` (why a session begins), `agent` (a subagent's id), `call` (the id of a call), "
+            "`task` (of the background), `transcript`; and `true` or nothing: `edit` (the tool edits or makes the file), "
+            "`alone` (the client shows nothing at prompts), `background`, `unknown` (whether it failed), `again` (it goes "
+            "on because of this hook, or starts late)."
         ),
     ],
 ) -> dict[str, str]:

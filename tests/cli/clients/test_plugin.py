@@ -54,13 +54,24 @@ def test_each_hook_gives_the_tool_an_event_with_parts_that_it_knows_and_is_soon_
     (tool,) = toolset.tools
     calls = hooks_in(kind="mcp_tool")
     assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
-    # Claude Code says whether a command failed, and what an edit took out in its patch; a command has the source.
+    # Claude Code says whether a command failed; a command has the source.
     assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) == {"event"}
     given = {name for each in calls for name in each["input"]["event"]}
     described = set(re.findall(r"`(\w+)`", tool.input_schema["properties"]["event"]["description"]))
-    assert given == described - {"unknown", "old", "source", "alone", "true"}
+    assert given == described - {"unknown", "source", "alone", "true"}
     assert all(each["timeout"] <= 2 for each in hooks_in())
     assert all("session" in each["input"]["event"] for each in calls)
+
+
+def test_a_hook_says_that_a_tool_edits_a_file_unless_it_reads_it() -> None:
+    said = {
+        tool: hooked["input"]["event"].get("edit")
+        for group in read("hooks/hooks.json")["hooks"]["PostToolUse"]
+        for hooked in group["hooks"]
+        for tool in group["matcher"].split("|")
+        if "file" in hooked["input"]["event"]
+    }
+    assert said == {**dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "true"), "Read": None}
 
 
 def test_its_icon_is_a_small_square_png() -> None:
