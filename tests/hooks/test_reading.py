@@ -3,7 +3,6 @@
 What a session is told when it starts depends on where it works, and where the sessions before it did.
 """
 
-import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -51,8 +50,7 @@ async def session_in(services: Services, shop: Path, session: str) -> AsyncItera
 async def learn_about(hooked: Hooked, services: Services, file: Path, status: str = "falsified") -> str:
     """Resolve an entry during which a file was edited."""
     await hooked.call("start_ghap", **ENTRY)
-    patch = json.dumps([{"lines": ["-total = price", f"+total = round(price, {file.stem[1]})"]}])
-    assert await hooked.fire("PostToolUse", file=str(file), patch=patch, folder=str(file.parent)) == ""
+    assert await hooked.fire("PostToolUse", file=str(file), edit="true", folder=str(file.parent)) == ""
     why = {"surprise": "it was empty", "root_cause": {"category": "wrong-assumption", "description": "it rounds twice"}}
     entry: str = (await hooked.call("resolve_ghap", status=status, result="no", **why))["id"]
     await services.anchoring.close()
@@ -95,7 +93,7 @@ async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(se
     async with session_in(services, shop, "third") as third:
         told = await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop))
         assert told.endswith(f"({entry}; its file changed since {datetime.now(UTC):%Y-%m-%d})")
-        assert await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop), patch="[]") == ""
+        assert await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop), edit="true") == ""
     (shop / "f0.py").unlink()
     look(services, shop)
     async with session_in(services, shop, "fourth") as fourth:
