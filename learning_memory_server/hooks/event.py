@@ -35,6 +35,8 @@ _KINDS: Final = {
 _NESTED: Final = "hookSpecificOutput"  # The key of an answer in Claude Code
 _CONTEXT: Final = "additionalContext"
 LINE: Final = "systemMessage"  # The key of what Claude Code shows to the person
+_MARKUP: Final = re.compile(r"<(?=/?system-reminder)", re.IGNORECASE)
+"""What would pass for the client's own markup."""
 _OTHER_NAMES: Final = {
     "BeforeAgent": "UserPromptSubmit",
     "AfterTool": "PostToolUse",
@@ -93,6 +95,8 @@ _SHELLS: Final = frozenset(
 _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 """What Gemini CLI puts before a prompt: what hooks said when the session began."""
 
+_PATH_MAX: Final = 4_096  # Characters of a path; no system opens a longer one
+_PROMPT_MAX: Final = 100_000  # Characters of a prompt that are looked at
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 _FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
 _CHANGE: Final = ("old_string", "oldString", "new_string", "newString", "content", "new_source")
@@ -111,6 +115,9 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         found = event.get(name)
         return found if isinstance(found, str) else ""
 
+    def path(name: str) -> str:
+        return found if len(found := text(name)) <= _PATH_MAX else ""
+
     kind = _KINDS.get(_OTHER_NAMES.get(text("event"), text("event")))
     if kind is None:
         return None
@@ -118,14 +125,14 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         kind=TriggerKind.FILE if kind is TriggerKind.COMMAND and text("file") else kind,
         context=context,
         key=text("call")[: limits.ID_MAX],
-        folder=text("folder"),
-        transcript=text("transcript"),
-        text=text("prompt"),
+        folder=path("folder"),
+        transcript=path("transcript"),
+        text=text("prompt")[:_PROMPT_MAX],
         kind_of_agent=text("kind"),
         command=text("command")[:_COMMAND_MAX],
         output=ends("\n".join(filter(None, (ends(text("output")), ends(text("stderr")))))),
         error=ends(text("error")),
-        file=text("file"),
+        file=path("file"),
         source=text("source"),
         is_edit=text("edit") == "true",
         is_background=text("background") == "true" or bool(text("task")),
@@ -165,6 +172,7 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
         "output": output,
         "stderr": _find(given, ("tool_response.stderr",)),
         "task": _find(given, ("tool_response.backgroundTaskId",)),
+        "call": _find(given, ("tool_use_id",)),
     }
     if output is not None and not found["error"]:
         if end := written and written.match(output.rstrip()):
@@ -182,7 +190,7 @@ def answer_of(event: str, shown: Shown) -> str:
     """Return what Claude Code takes for an answer: JSON, or nothing."""
     answer: dict[str, object] = {}
     if shown.text:
-        answer[_NESTED] = {"hookEventName": event, _CONTEXT: shown.text}
+        answer[_NESTED] = {"hookEventName": event, _CONTEXT: _MARKUP.sub("&lt;", shown.text)}
     if shown.line:
         answer[LINE] = shown.line
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")) if answer else ""

@@ -34,6 +34,8 @@ ALLOWED: Final = {
     "hooks/event.py _DIALECTS": "clients",
     "hooks/event.py _SHELLS": "clients' names of tools",
     "hooks/event.py _COMMAND_MAX": "how much is read",
+    "hooks/event.py _PATH_MAX": "how much is read",
+    "hooks/event.py _PROMPT_MAX": "how much is read",
     "hooks/event.py event_of": "keys of an event",
     "rules/hearing.py": "replaced by rules",
     "rules/refusals.py": "replaced by rules",

@@ -1,6 +1,7 @@
 """Lessons on the topic of a prompt, a task, a goal with a hypothesis, or a failed command."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from learning_memory_server.advice import constants
@@ -10,6 +11,7 @@ from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.advice.matters import newest_about
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.scorer import Scored, bar_at_error, bar_at_prompt, bar_at_start, best
+from learning_memory_server.advice.ties import Ties
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
@@ -26,6 +28,7 @@ class LessonsSource:
     finder: LessonFinder
     names: Names
     log: AdviceLog
+    ties: Ties
     kinds: ClassVar = _AT_TEXTS | {TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE}
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
@@ -62,7 +65,9 @@ class LessonsSource:
         is_run = is_error and self.names.runs(text, chosen[0].entry, caller)
         if not (is_run or await self._bears(chosen[0].entry, text, found, caller)):
             return []
-        return await self._newest(chosen, found, bar, caller)
+        candidates = await self._newest(chosen, found, bar, caller)
+        is_silent = partial(self.ties.is_silent, line=observed.line, command=trigger.command, caller=caller)
+        return [each for each in candidates if not (is_error and is_silent(each.entry))]
 
     def _is_worn(self, entry: Ghap) -> bool:
         """Return whether a lesson was shown so often without helping that a name is not enough any more."""

@@ -24,10 +24,10 @@ class TiesSource:
             return []
         tied = self.ties.tied(observed.line, trigger.command, caller.project)
         entries = [each for each in tied if each.agent_session != caller.session and each.learned]
-        if not entries or self.ties.is_routine(observed.line, caller):
+        if not entries:
             return []
         newest, *older = entries
-        if self.ties.is_in_vain(newest, observed.line):
+        if self.ties.is_silent(newest, observed.line, trigger.command, caller):
             return []
         others = tuple(each.id for each in older)
         return [Candidate(newest, Reason.ERROR, origin=_line_of(newest, observed.line), score=1.0, others=others)]

@@ -27,6 +27,12 @@ _CALL: Final = 50  # of a refused call
 _MISSING: Final = re.compile(
     r"no such file or directory|directory not found|did not match any file|path does not exist", re.IGNORECASE
 )
+_LASTING: Final = re.compile(
+    r"^no\b|\b(?:avoid|never|always|must|prefer|our|(?:do|did) not|(?<!why )don't|not to|we want|should)\b",
+    re.IGNORECASE,
+)
+_ONCE: Final = re.compile(r"\b(?:first|just|now|wait|maybe|hang on|actually|lol|the one)\b", re.IGNORECASE)
+"""Signs that words of a refusal say how to work from now on, and that they are about this call alone."""
 _READER: Final = re.compile(r"(?:ls|cat|head|tail|grep|rg|sed|wc|stat|find|diff|cp|mv|rm)\b", re.IGNORECASE)
 _PATH: Final = re.compile(r"[\w./@+-]+")
 _SCRIPT: Final = re.compile(r"^\S+: line \d+: ")
@@ -52,31 +58,33 @@ class ReportLine:
     text: str
     figures: Figures | None = None
     is_of_check: bool = False
-    counted_in: int = 0  # in how many sessions, for its place in the report
+    is_list: bool = False  # of checks of which no cause is known
 
     @property
     def rank(self) -> tuple[float, ...]:
         """The place in the report: by the number of sessions, then tools before checks, then the newest first."""
         if self.figures is None:
             return ()
-        return (-self.counted_in, self.is_of_check, -as_seen(self.figures.last_seen).timestamp())
+        return (-self.figures.sessions, self.is_of_check, -as_seen(self.figures.last_seen).timestamp())
 
 
 def report(failures: Iterable[Failure], most: int, refused: Sequence[Refusal] = ()) -> list[ReportLine]:
     """Return what a person should read first, at most so many lines.
 
     First come the causes that several sessions had: the errors of tools and of the place, wrong paths, and failing
-    checks. Then come calls that the person refused in a sentence, the last one first. Errors of one session fill the
-    report up, if the same call worked after a change.
+    checks. Then come calls that the person refused in a sentence. Errors of one session fill the report up, if the same
+    call worked after a change; then a list of other checks that failed.
     """
     projects = defaultdict[str, list[Failure]](list)
     for each in failures:
         if each.line:  # Without one, only an exit status is known
             projects[each.project].append(each)
     found = sorted((line for known in projects.values() for line in _of_project(known)), key=lambda line: line.rank)
-    lines = [line for line in found if line.figures and line.figures.sessions >= _REPEATED] + _refusals(refused)
-    single = [line for line in found if line.figures and line.figures.sessions < _REPEATED]
-    return [*lines, *single[: max(_ENOUGH - len(lines), 0)]][:most]
+    lists = [line for line in found if line.is_list]
+    causes = [line for line in found if line.figures and not line.is_list]
+    lines = [line for line in causes if line.figures and line.figures.sessions >= _REPEATED] + _refusals(refused)
+    more = [*(line for line in causes if line not in lines)][: max(_ENOUGH - len(lists) - len(lines), 0)]
+    return [*lines, *more, *lists[: max(_ENOUGH - len(lines), 0)]][:most]
 
 
 def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
@@ -118,8 +126,7 @@ def _of_checks(checks: dict[str, list[Failure]]) -> list[ReportLine]:
     if others:
         listed = ", ".join(f"{name} in {-sessions:,}" for sessions, name in sorted(others)[:_CHECKS])
         text = f"{'other ' if lines else ''}checks failed: {listed}"
-        # The most frequent of them decides where the line stands.
-        lines.append(replace(_line(figures_of(rest), text, is_of_check=True), counted_in=-min(others)[0]))
+        lines.append(replace(_line(figures_of(rest), text, is_of_check=True), is_list=True))
     return lines
 
 
@@ -180,9 +187,13 @@ def _of_paths(lost: Sequence[Failure]) -> str:
 
 
 def _refusals(refused: Sequence[Refusal]) -> list[ReportLine]:
-    """Return the last calls that the person refused in a sentence; a question says nothing of what to do."""
+    """Return calls that the person refused in a sentence; first what is meant to last, then the newest.
+
+    A question says nothing of what to do.
+    """
     newest = sorted(refused, key=lambda each: as_seen(each.at), reverse=True)
     stated = [each for each in newest if not each.words.rstrip().endswith("?")]
+    stated.sort(key=lambda each: len(_ONCE.findall(each.words)) - len(_LASTING.findall(each.words)))
     return [
         ReportLine("you refused", f'"{one_line(each.words)}" ({each.at.day} {each.at:%b %Y}, `{_refused_call(each)}`)')
         for each in stated[:_REFUSALS]
@@ -197,7 +208,7 @@ def _refused_call(refusal: Refusal) -> str:
 
 
 def _line(figures: Figures, text: str, *, is_of_check: bool = False) -> ReportLine:
-    return ReportLine(counted(figures.sessions, "session"), text, figures, is_of_check, figures.sessions)
+    return ReportLine(counted(figures.sessions, "session"), text, figures, is_of_check)
 
 
 def _is_of_code(figures: Figures) -> bool:

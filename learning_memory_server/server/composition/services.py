@@ -165,7 +165,7 @@ class Services(Indexed):
             TiesSource(self.ties),
             OpenEntriesSource(collector),
             PlaceSource(lessons, names),
-            LessonsSource(finder, names, self.advice_log),
+            LessonsSource(finder, names, self.advice_log, self.ties),
             ValuesSource(finder, values, verdicts),
             WrongBeliefsSource(collector, self.freshness),
         )

@@ -11,7 +11,10 @@ from learning_memory_server.model.lines import counted
 
 
 class ShownStats(TypedDict):
-    """How many lessons and values agents were shown unasked, and of how many they say that these helped or misled."""
+    """How often agents were shown lessons and values unasked, and how many of these times helped or misled them.
+
+    A time is a thing in a session; the last entry of the session that says what it did counts.
+    """
 
     times: int
     helped: int
@@ -28,10 +31,13 @@ def shown(log: AdviceLog, effects: Effects, project: str | None = None) -> dict[
         for item in each.items
         if item.kind is not AdviceKind.ENTRY
     }
-    things = {name for _, name in pairs}
-    stated = [effect for _, name, effect in effects.stated() if name in things]
-    helped, misled = stated.count(Effect.HELPED), stated.count(Effect.MISLED)
-    return {"times": len(pairs), "helped": helped, "misled": misled, "unknown": max(len(pairs) - helped - misled, 0)}
+    said = dict[tuple[str, str], Effect]()
+    for entry_id, name, effect in sorted(effects.stated()):
+        entry = effects.collector.find(entry_id)
+        for where in (entry_id, entry.agent_session if entry else ""):
+            said |= dict.fromkeys(pairs & {(where, name)}, effect)
+    helped, misled = (sum(each is effect for each in said.values()) for effect in (Effect.HELPED, Effect.MISLED))
+    return {"times": len(pairs), "helped": helped, "misled": misled, "unknown": len(pairs) - len(said)}
 
 
 def in_words(found: Mapping[str, int]) -> str:
