@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.server.views.advice_views import ShownStats
 from learning_memory_server.server.views.calibration_views import CalibrationView
 from learning_memory_server.server.views.entry_views import EntryKey, Member, ScoredExperience, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
@@ -207,15 +208,6 @@ class EntryCounts(TypedDict):
     by_project: dict[str, int]
 
 
-class Told(TypedDict):
-    """How often agents got advice: of `times`, how often it helped or misled, as they say."""
-
-    times: int
-    helped: int
-    misled: int
-    unknown: int
-
-
 class StatusDocument(TypedDict):
     """Counts of the store. `locked_by` describes the process that has locked the data; `open` lists the open entries.
 
@@ -235,7 +227,7 @@ class StatusDocument(TypedDict):
     failures: int
     errors: int
     waiting: int
-    told: Told
+    shown: ShownStats
 
 
 class FindingFacts(TypedDict):
