@@ -109,19 +109,28 @@ class ContextDocument(TypedDict):
     text: str
 
 
-class Telling(TypedDict):
-    """What an agent was told, at which `event` of its client."""
+class ShownItem(TypedDict):
+    """One thing that an agent was shown; `text` is as the journal has it now."""
 
-    at: str
-    event: str
+    id: str
+    reason: str | None
     text: str
 
 
+class ShownLine(TypedDict):
+    """What an agent was shown at a `trigger`, and by what rule."""
+
+    at: str
+    trigger: str
+    rule: str
+    items: list[ShownItem]
+
+
 class WhyDocument(TypedDict):
-    """Advice to the project's last session, since the hub began; empty without a hub."""
+    """Advice to the project's last session, from the journal."""
 
     project: str
-    said: list[Telling]
+    shown: list[ShownLine]
 
 
 class ListedProject(TypedDict):

@@ -44,7 +44,8 @@ def why(project: command.ProjectOption = None) -> command.Result:
     named = command.chosen_project(project, stored) or command.current_project(stored.settings)
     lines = [each for each in stored.advice_log.everything() if each.project == named and not each.imported]
     lines.sort(key=lambda each: as_seen(each.created_at))
-    last = [each for each in lines if each.session == lines[-1].session and each.session] if lines else []
+    # Earlier versions did not write which session it was.
+    last = [each for each in lines if each.session and each.session == lines[-1].session] or lines[-1:]
     shown = [_shown(each, stored) for each in last]
     for each in shown:
         out.say(f"{each['rule']}. {out.date(each['at'])}", "bold")

@@ -30,7 +30,7 @@ CALLS = {
     "review": [""],
     "calibration": ["", "--project garden"],
     "context": [""],
-    "why": [""],
+    "why": ["", "--project garden"],
     "project list": [""],
     "dashboard": ["--no-open"],
     "backup": ["", "{new}"],
