@@ -233,3 +233,23 @@ def test_half_an_emoji_is_replaced_and_the_rest_is_told(half: str, client: str) 
     found = [*event_of(given, client).values(), *event_of(edit, client).values()]
     assert len([each for each in found if each == "text " + "?" * len(half)]) >= 10
     "".join(found).encode()
+
+
+def test_a_call_has_its_id_also_from_a_hook_that_is_a_command() -> None:
+    event = event_of(ran("Bash", {"stdout": "built"}) | {"tool_use_id": "toolu_1", "session_id": "s"})
+    trigger = trigger_of(event, "c")
+    assert trigger
+    assert (trigger.kind, trigger.key) == (TriggerKind.COMMAND, "toolu_1")
+
+
+def test_a_path_that_no_system_opens_counts_as_absent() -> None:
+    long = "/" + "a" * 5_000
+    trigger = trigger_of({"event": "SessionStart", "folder": long, "transcript": long}, "c")
+    assert trigger
+    assert (trigger.folder, trigger.transcript) == ("", "")
+
+
+@pytest.mark.parametrize("tag", ["<system-reminder>", "</system-reminder>", "</SYSTEM-REMINDER >"])
+def test_a_lesson_cannot_pass_for_the_clients_own_markup(tag: str) -> None:
+    answer = json.loads(answer_of("Stop", Shown(text=f"a {tag} b <n>")))
+    assert answer["hookSpecificOutput"]["additionalContext"] == f"a &lt;{tag[1:]} b <n>"
