@@ -73,7 +73,7 @@ def report(failures: Iterable[Failure], most: int, refused: Sequence[Refusal] = 
 
     First come the causes that several sessions had: the errors of tools and of the place, wrong paths, and failing
     checks. Then come calls that the person refused in a sentence. Errors of one session fill the report up, if the same
-    call worked after a change; then a list of other checks that failed.
+    call worked after a change. Only where there is nothing else, the checks are listed that failed.
     """
     projects = defaultdict[str, list[Failure]](list)
     for each in failures:
@@ -83,8 +83,8 @@ def report(failures: Iterable[Failure], most: int, refused: Sequence[Refusal] = 
     lists = [line for line in found if line.is_list]
     causes = [line for line in found if line.figures and not line.is_list]
     lines = [line for line in causes if line.figures and line.figures.sessions >= _REPEATED] + _refusals(refused)
-    more = [*(line for line in causes if line not in lines)][: max(_ENOUGH - len(lists) - len(lines), 0)]
-    return [*lines, *more, *lists[: max(_ENOUGH - len(lines), 0)]][:most]
+    more = [line for line in causes if line not in lines][: max(_ENOUGH - len(lines), 0)]
+    return ([*lines, *more] or lists)[:most]
 
 
 def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
@@ -109,7 +109,7 @@ def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
 
 
 def _of_checks(checks: dict[str, list[Failure]]) -> list[ReportLine]:
-    """Return a line for each check with a common error or another command that helped, and one for all others."""
+    """Return a line for each check with a common error or another command that helped, and a list of all others."""
     lines, others = list[ReportLine](), list[tuple[int, str]]()
     rest = list[Failure]()
     for name, known in checks.items():
@@ -125,8 +125,7 @@ def _of_checks(checks: dict[str, list[Failure]]) -> list[ReportLine]:
             rest += known
     if others:
         listed = ", ".join(f"{name} in {-sessions:,}" for sessions, name in sorted(others)[:_CHECKS])
-        text = f"{'other ' if lines else ''}checks failed: {listed}"
-        lines.append(replace(_line(figures_of(rest), text, is_of_check=True), is_list=True))
+        lines.append(replace(_line(figures_of(rest), f"checks failed: {listed}", is_of_check=True), is_list=True))
     return lines
 
 

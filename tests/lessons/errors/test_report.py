@@ -89,13 +89,10 @@ async def lines(*sessions: Session) -> list[str]:
         ([[("git push", "error: failed to push some refs to 'origin'"), ("git push -f", "")]] * 2, []),
         ([[("git rebase main", "error: could not apply 12ab34c... Fix"), ("git rebase -X ours main", "")]] * 2, []),
         ([[("gh api x", '{"errors":[{"message":"failed"}]}')]] * 2, []),
-        # A tool comes before a check, and the last one before others.
+        # Checks that failed are listed only where no cause is known.
         (
             [[("pytest -q", ASSERTION), ("kiln --heat", "error: unexpected argument '--heat' found")]] * 3,
-            [
-                "3 sessions: `kiln --heat`: unexpected argument '--heat' found",
-                "3 sessions: checks failed: `pytest` in 3",
-            ],
+            ["3 sessions: `kiln --heat`: unexpected argument '--heat' found"],
         ),
         # One session: only if the same call worked after a change
         (
@@ -165,3 +162,10 @@ async def test_errors_of_one_session_only_fill_up() -> None:
 async def test_projects_are_counted_apart() -> None:
     known: list[Failure] = await failures([(RTK, WRONG)], [(RTK, WRONG)])
     assert report([known[0], replace(known[1], project="site")], 12) == []
+
+
+def test_a_refusal_that_is_meant_to_last_comes_before_a_newer_one_about_the_call() -> None:
+    words = ["wait, let me look first", "never commit before I have said yes", "just delete the one you made"]
+    refused = [Refusal("Bash", "git add .", each, NOW - timedelta(days=day)) for day, each in enumerate(words)]
+    shown = [line.text.partition('" (')[0] for line in report([], 12, refused)]
+    assert shown == [f'"{words[1]}', f'"{words[0]}', f'"{words[2]}']
