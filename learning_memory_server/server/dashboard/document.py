@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +18,7 @@ from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Item
+from learning_memory_server.model.advice import Advice, Effect, Item
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.rules.review import Waiting
@@ -68,6 +68,7 @@ class Dashboard:
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)
         advice = _of(project, services.advice_log.everything())
+        said = {(entry, name): effect for entry, name, effect in services.effects.stated()}
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         errors = services.failure_log.errors(project)
@@ -83,7 +84,7 @@ class Dashboard:
             "open": [*map(entry_views.open_entry, _of(project, reversed(services.journal.open_entries())))],
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
-            "advice": [_advice(each) for each in advice],
+            "advice": [_advice(each, said) for each in advice],
             "errors": await asyncio.to_thread(lambda: [*map(failure_views.repeated_error, errors)]),
             "shared": [
                 entry_views.whole_entry(each) | fields(("author", "confirmations", "contradictions"), each)
@@ -205,9 +206,12 @@ def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, in
     return {**shown, "support": support, "cluster": cluster}
 
 
-def _advice(advice: Advice) -> dict[str, Any]:
+def _advice(advice: Advice, said: Mapping[tuple[str, str], Effect]) -> dict[str, Any]:
+    """Return a line of the log, with what its entry says that the things did."""
     parts = fields(("channel", "project"), advice)
-    items = [fields(Item, item) for item in advice.items]
+    items = [
+        fields(Item, replace(item, effect=said.get((advice.ghap_id, item.id), item.effect))) for item in advice.items
+    ]
     return {"entry": advice.ghap_id, "at": advice.created_at.isoformat(), **parts, "items": items}
 
 

@@ -83,7 +83,7 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
     assert "score 0.50: it says something similar" in shown.locator("details[open]").last.inner_text()
     advice = seen.view("advice").locator("main").inner_text()
     for words in (
-        "Told 2 times, helped 1, misled 1, unknown 0 (as agents say)",
+        "Told 3 times, helped 1, misled 1, unknown 1 (as agents say)",
         "helped",
         "score 0.61: it says something similar, with some of the same rare terms",
         "misled",

@@ -38,7 +38,7 @@ def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> No
     main = shown.locator("main").inner_text()
     for words in (
         "In all: 33 entries (16 confirmed, 15 falsified, 2 abandoned), 1 open; 2 command errors in 4 failed commands",
-        "Told 3 times, helped 1, misled 2, unknown 0 (as agents say)",
+        "Told 4 times, helped 1, misled 2, unknown 1 (as agents say)",
         "Helped most, 1 time: Watch for this",
         "Open: 1 entry",
         "Draw the first page within a second",

@@ -31,9 +31,9 @@ LM.adviceParts = (advice) => {
   const belief = (entry ?? open)?.hypothesis;
   return LM.exchange(
     [LM.make("span", {}, LM.date(advice.at)), LM.make("span", {}, LM.channels[advice.channel] ?? advice.channel)],
-    [LM.entryLink(advice.entry), belief ? LM.make("div", {class: "soft small"}, "Believed: ", LM.line(belief, 200)) : null],
+    [advice.entry ? LM.entryLink(advice.entry) : "No entry was open.", belief ? LM.make("div", {class: "soft small"}, "Believed: ", LM.line(belief, 200)) : null],
     LM.make("ul", {}, advice.items.map((item) => LM.make("li", {}, LM.adviceText(item), LM.make("div", {class: "soft small labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {}, LM.matched(item)))))),
-    entry ? [LM.outcome(entry.outcome_status), " ", LM.line(entry.outcome_result, 240)] : open ? "The entry is still open." : "The entry was forgotten.");
+    entry ? [LM.outcome(entry.outcome_status), " ", LM.line(entry.outcome_result, 240)] : open ? "The entry is still open." : advice.entry ? "The entry was forgotten." : "Nothing says what came of it.");
 };
 // Why an item was shown, and how well it matched.
 LM.reasons = {

@@ -32,7 +32,7 @@ LM.weeks = (entries, errors) => {
     fact("Of these, seen before", failures.filter((failure) => failure.isAgain)),
   );
 };
-LM.told = () => (Object.hasOwn(LM.data.told, LM.at.project ?? "") ? LM.data.told[LM.at.project ?? ""] : {times: 0, helped: 0, misled: 0, words: "nothing yet"});
+LM.told = () => (Object.hasOwn(LM.data.shown, LM.at.project ?? "") ? LM.data.shown[LM.at.project ?? ""] : {times: 0, helped: 0, misled: 0, words: "nothing yet"});
 LM.totals = (entries, open, errors) => {
   const by = (status) => `${entries.filter((entry) => entry.outcome_status === status).length.toLocaleString("en")} ${status}`;
   return LM.make("p", {class: "totals soft small"}, `In all: ${LM.count(entries.length, "entry", "entries")} (${Object.keys(LM.outcomes).map(by).join(", ")}), ${open.length.toLocaleString("en")} open; ${LM.count(errors.length, "command error")} in ${LM.count(d3.sum(errors, (error) => error.failures.length), "failed command")}; told unasked: ${LM.told().words}.`);
