@@ -75,15 +75,11 @@ class RecordKind(Generic[T]):
             # It is a dataclass, too, but stands in the journal as a text.
             parts["cluster_id"] = ClusterId.parse(parts["cluster_id"])
         if "anchors" in parts:
-            parts["anchors"] = [_without_lines(each) for each in parts["anchors"]]
+            # Earlier versions wrote digests of lines as the third of four parts.
+            parts["anchors"] = [[*each[:2], each[3]] if len(each) == 4 else each for each in parts["anchors"]]
         if not data.keys() <= names.keys():
             parts["others"] = {name: part for name, part in data.items() if name not in names}
         return msgspec.convert(parts, self.type, from_attributes=True)
-
-
-def _without_lines(anchor: list[Any]) -> list[Any]:
-    """Return an anchor as it is written now: earlier versions wrote digests of lines as the third of four parts."""
-    return [*anchor[:2], anchor[3]] if len(anchor) == 4 else anchor
 
 
 def without_empty(data: Data) -> Data:

@@ -46,9 +46,8 @@ from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 _GHAP: Final = "ghap"
-_STAYS: Final = {
-    f"{name}.jsonl" for name in (*(each.file for each in KINDS.values() if not each.is_archived), *RETIRED)
-}
+_LOGS: Final = [*RETIRED, *(each.file for each in KINDS.values() if not each.is_archived)]
+_STAYS: Final = {f"{name}.jsonl" for name in _LOGS}
 """The files that say where this storage folder has points, and those that are no longer read."""
 
 
