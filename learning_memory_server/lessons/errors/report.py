@@ -28,8 +28,7 @@ _MISSING: Final = re.compile(
     r"no such file or directory|directory not found|did not match any file|path does not exist", re.IGNORECASE
 )
 _LASTING: Final = re.compile(
-    r"^no\b|\b(?:avoid|never|always|must|prefer|our|(?:do|did) not|(?<!why )don't|not to|we want|should)\b",
-    re.IGNORECASE,
+    r"^no\b|\b(?:avoid|never|always|must|prefer|our|(?:do|did) not|(?<!why )don't|not to|we want)\b", re.IGNORECASE
 )
 _ONCE: Final = re.compile(r"\b(?:first|just|now|wait|maybe|hang on|actually|lol|the one)\b", re.IGNORECASE)
 """Signs that words of a refusal say how to work from now on, and that they are about this call alone."""
