@@ -16,7 +16,7 @@ from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.moment import as_seen
 
-_ENOUGH: Final = 7  # Lines that are filled up with errors of one session
+_ENOUGH: Final = 4  # Lines that are filled up with errors of one session: few of these are worth reading
 _REFUSALS: Final = 5  # Refusals in a report, the last ones
 _REPEATED: Final = 2  # Sessions that an error is reported from
 _BROKEN: Final = 3  # Sessions that a failing check, or what it found, is reported from
