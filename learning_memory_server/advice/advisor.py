@@ -108,7 +108,7 @@ class Advisor:
         """Return the trigger as it was observed, and what is shown at it: a call that is said twice counts once."""
         if not trigger.key:
             return await self._at_one(trigger, caller, state)
-        name = f"{trigger.kind} {trigger.key}"
+        name = f"{trigger.kind} {trigger.key} {trigger.command}"
         answer = state.answers.of(name, lambda: asyncio.create_task(self._at_one(trigger, caller, state)))
         return await asyncio.shield(answer)
 

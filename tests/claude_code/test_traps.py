@@ -128,10 +128,9 @@ ABOUT_PRESS: Final = (
 def test_the_last_of_two_lessons_about_an_error_is_shown_at_its_first_failure(claude: ClaudeCode) -> None:
     """Of three about the tool, two quote the error; the main agent and a subagent are shown it."""
     PRESS.write(claude)
-    feed = run("./press feed may.csv")
     end = {"status": "confirmed", "result": "It was that"}
     quoting, others = ABOUT_PRESS[:2], ABOUT_PRESS[2:]
-    failed = [call for about in quoting for call in entry(*about, feed, **end)]
+    failed = [call for about in quoting for call in entry(*about, run("./press feed may.csv"), **end)]
     claude.session("begin", [load(), *failed, say("Closed.")], **MODEL)
     claude.learn(*(call for about in others for call in entry(*about, **end)), **MODEL)
 
