@@ -196,7 +196,7 @@ def test_a_failure_with_advice_outlives_the_others(tmp_path: Path) -> None:
     log = FailureLog(Journal(tmp_path).failures)
     for number in range(3 * KEPT):
         name = failure_id("shop", "KeyError: <name>", f"s{number}", "make")
-        advice = Item("ghap_1", AdviceKind.EXPERIENCE, Reason.ERROR) if number == 0 else None
+        advice = Item("ghap_1", AdviceKind.EXPERIENCE, reason=Reason.ERROR) if number == 0 else None
         at = NOW + timedelta(days=number)
         log.record(Failure(name, "shop", f"s{number}", "KeyError: <name>", "make", at, advice=advice))
     assert [each.session for each in log.all() if each.advice] == ["s0"]
