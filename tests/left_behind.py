@@ -25,8 +25,10 @@ import structlog
 PACKAGE: Final = "learning_memory_server"
 SECONDS: Final = 30.0
 """How long a thread may take to end by itself after a test, on a busy machine."""
-_OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"})
-"""Variables that are no test's: the phase of the test, and what scikit-learn sets when it is imported first."""
+_OTHERS: Final = frozenset(
+    {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "TORCHINDUCTOR_CACHE_DIR"}
+)
+"""Variables that are no test's: the phase of the test, and what scikit-learn and torch set when they are first used."""
 _SIGNALS: Final = [number for number in signal.Signals if number.name != "SIGALRM"]
 """SIGALRM is the limit of time, whose handler is another one for each test."""
 _OF_PYTHON: Final = frozenset({"__builtins__", "__warningregistry__"})
