@@ -55,7 +55,7 @@ class Advisor:
     clock: Clock
 
     async def at(self, trigger: Trigger, caller: Caller) -> Shown:
-        """Return what an agent is shown at a trigger, once that is in the log. Nothing is raised.
+        """Record and return the advice for an agent at a trigger. It never raises an error.
 
         It runs next to an agent's work, and after calls that have saved something, which must not fail for it. Advice
         that could not be recorded is not shown.
@@ -64,7 +64,7 @@ class Advisor:
             return await self._at(trigger, caller)
         except LearningMemoryError as problem:
             log.warning("advice.failed", reason=type(problem).__name__)
-        except Exception:
+        except Exception:  # A mistake of ours must not fail a call that has saved an entry
             log.exception("advice.failed")
         return Shown()
 
@@ -99,13 +99,13 @@ class Advisor:
 
     async def _heard(self, words: str, trigger: Trigger, caller: Caller) -> tuple[str, str]:
         try:
-            return await self.preferences.told(words, trigger, caller)
-        except Exception:  # The log says already that the advice was shown
+            return await self.preferences.at(words, trigger, caller)
+        except Exception:  # The advice is in the log as shown by now, so a failing quotation must not drop it
             log.exception("preferences.failed")
             return "", ""
 
     async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
-        """Return the trigger as it was observed, and what is shown at it: a call that is said twice counts once."""
+        """Return the observed trigger and its advice: a call that its client reports twice counts once."""
         if not trigger.key:
             return await self._at_one(trigger, caller, state)
         name = f"{trigger.kind} {trigger.key} {trigger.command}"
@@ -113,7 +113,7 @@ class Advisor:
         return await asyncio.shield(answer)
 
     async def _at_one(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
-        """Return the trigger as it was observed, and what is shown at it."""
+        """Return the observed trigger and its advice."""
         if trigger.kind is TriggerKind.SESSION_START:
             state.started_at = self.clock()
         trigger, observed = await self.observer.observe(trigger, caller, state)
@@ -168,7 +168,7 @@ class Advisor:
         return replace(failure, advice=advice, again=came_again, context=context)
 
     def _candidates_of(self, advice: Advice) -> list[Candidate]:
-        """Return what a line of the log says was shown, as far as it still exists."""
+        """Return the candidates of a line of the log, without those that were forgotten since."""
         found = ((item, self._thing_of(item)) for item in advice.items)
         return [Candidate(thing, item.reason or Reason.SIMILAR, score=item.score) for item, thing in found if thing]
 

@@ -58,7 +58,7 @@ class Candidate:
         return self.id, self.reason.aspect
 
     def item(self) -> Item:
-        """Return what the log says of it."""
+        """Return the candidate as an item of the log."""
         score = None if self.score is None else round(self.score, SCORE_DIGITS)
         return Item(self.id, self.kind, score=score, reason=self.reason)
 

@@ -43,7 +43,7 @@ class AdviceLog(Records[Advice]):
             self._index(advice)
 
     def shown_to(self, context: str, agent: str, since: datetime | None = None) -> list[Item]:
-        """Return what an agent was shown in a session, or in its present context."""
+        """Return the items that an agent was shown in a session, or since its context was emptied."""
         lines = self._indexed().get(context, ())
         mine = (each for each in lines if (each.agent or MAIN_AGENT) == agent)
         return [item for each in mine if since is None or as_seen(each.created_at) >= since for item in each.items]
@@ -83,7 +83,7 @@ class AdviceLog(Records[Advice]):
 
 
 def at_error(failure: Failure) -> Advice | None:
-    """Return what was shown at a failure, None if nothing was."""
+    """Return the advice at a failure as a line of the log, None without advice."""
     if failure.advice is None:
         return None
     return Advice(

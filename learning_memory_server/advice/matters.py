@@ -73,7 +73,7 @@ def _are_one(one: Candidate, other: Candidate) -> bool:
 
 
 def age(entry: Ghap) -> tuple[object, str]:
-    """Return what resolved entries are sorted by, the oldest first."""
+    """Return the sort key of a resolved entry, which puts the oldest first."""
     return as_seen(entry.outcome.resolved_at), entry.id
 
 

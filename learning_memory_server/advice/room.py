@@ -45,7 +45,7 @@ class Room:
     has_deadline: bool = True  # whether what is late is not shown
 
     async def offered(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return what the sources offer in time; if one fails, what those before it have offered.
+        """Return the candidates that the sources offer in time. If a source fails, those of earlier sources remain.
 
         Raises:
             NotReadyError: If the model or the index is not ready, and this is a call whose reply should say so.

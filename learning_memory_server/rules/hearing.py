@@ -81,7 +81,7 @@ class Preferences:
     _heard: Recent[str, tuple[Refusal, str]] = field(default_factory=Recent, init=False)  # with the project
     _offered: set[str] = field(default_factory=set, init=False)  # the preferences that a person was offered to promote
 
-    async def told(self, text: str, trigger: Trigger, caller: Caller) -> tuple[str, str]:
+    async def at(self, text: str, trigger: Trigger, caller: Caller) -> tuple[str, str]:
         """Hear a trigger, and return a quotation and a question besides its `text`, and a line for the person."""
         if not self.is_on:
             return "", ""

@@ -263,7 +263,7 @@ async def test_a_quotation_that_fails_loses_no_advice(services: Services, monkey
     async def fail(*_: object) -> tuple[str, str]:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(services.advisor.preferences, "told", fail)
+    monkeypatch.setattr(services.advisor.preferences, "at", fail)
     with capture_logs() as logs:
         assert "This may help with the task" in (await services.advisor.at(PROMPT, ALICE)).text
     assert [each["event"] for each in logs] == ["preferences.failed"]

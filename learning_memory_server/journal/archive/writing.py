@@ -41,14 +41,12 @@ from learning_memory_server.journal.log import Line, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from learning_memory_server.system import files
-from learning_memory_server.system.files import make_private_directory
 from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 _GHAP: Final = "ghap"
-_LOGS: Final = [*RETIRED, *(each.file for each in KINDS.values() if not each.is_archived)]
-_STAYS: Final = {f"{name}.jsonl" for name in _LOGS}
-"""The files that say where this storage folder has points, and those that are no longer read."""
+_STAYS: Final = {*RETIRED, *(each.file for each in KINDS.values() if not each.is_archived)}
+"""The logs that say where this storage folder has points, and those that are no longer read."""
 
 
 @dataclass(slots=True)
@@ -212,7 +210,7 @@ def _segments(journal: Path) -> list[Path]:
     with journal_errors(journal):
         folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
     files = (path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
-    found = sorted(path for path in files if path.parent != journal or path.name not in _STAYS)
+    found = sorted(path for path in files if path.parent != journal or path.stem not in _STAYS)
     return sorted(found, key=lambda path: path.parent.name == "entries")
 
 
@@ -369,7 +367,7 @@ def back_up(
         return None
     path = folder / backup_name(at)
     try:
-        make_private_directory(folder)
+        files.make_private_directory(folder)
         write_archive(path, snapshot, at, key=key)
         return Backup(path, snapshot, prune(folder, keep) if keep else [])
     except OSError as error:
