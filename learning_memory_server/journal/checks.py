@@ -18,6 +18,7 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import REFUSAL, Memory, checked_metadata
 from learning_memory_server.model.project import Naming
+from learning_memory_server.model.rule import OriginKind, Rule, RuleState
 from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
@@ -157,6 +158,23 @@ def checked_answer(answer: Answer) -> Answer:
     """Return a person's answer as it may be stored."""
     _check_ids(id=answer.id)
     return answer
+
+
+def checked_rule(rule: Rule) -> Rule:
+    """Return a rule of another store as it may be stored: as a suggestion, which no person here has answered."""
+    _check_ids(id=rule.id)
+    text = limits.checked_text("text", one_line(rule.text), limits.RULE_MAX, shortened_markers)
+    origin = replace(rule.origin, kind=OriginKind.IMPORTED)
+    return replace(
+        rule,
+        text=text,
+        origin=origin,
+        state=RuleState.POSTPONED,
+        is_everywhere=False,
+        is_enforced=False,
+        words="",
+        imported=True,
+    )
 
 
 def checked_naming(naming: Naming) -> Naming:

@@ -27,6 +27,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.project import Naming
+from learning_memory_server.model.rule import Rule, RuleCount
 from learning_memory_server.model.server import KnownServer
 from learning_memory_server.model.stored import WRITTEN, Stored
 from learning_memory_server.model.value import ClusterId, Value, Verdict
@@ -202,8 +203,18 @@ PROJECT: Final = RecordKind(
     "project", "projects", Naming, checks.checked_naming, "id created_at name into", noun="project line"
 )
 ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at")
+RULE: Final = RecordKind(
+    "rule", "rules", Rule, checks.checked_rule, "id state origin.kind created_at changed_at when unattended replaces"
+)
+RULE_COUNT: Final = RecordKind(
+    "rule_count", "rule-counts", RuleCount, own="id rule session created_at", noun="rule count", is_archived=False
+)
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
-    each.kind: each for each in (GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER)
+    each.kind: each
+    for each in (
+        *(GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER),
+        *(RULE, RULE_COUNT),
+    )
 }
 """Every kind of record. The journal has an attribute for the log of each."""
 

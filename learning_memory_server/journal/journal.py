@@ -27,7 +27,8 @@ class Journal:
         logs = {each.file: Log(path, each, disk=disk, names=self.names) for each in KINDS.values()}
         self.logs = logs | {PROJECT.file: said}
         self.entries, self.values, self.verdicts, self.advice, *others = self.logs.values()
-        self.failures, self.memories, self.clusters, self.servers, _said, self.answers = others
+        self.failures, self.memories, self.clusters, self.servers, _said, self.answers, *others = others
+        self.rules, self.rule_counts = others
         self._open = path / "open"
         self._disk = disk
         self._unreadable = 0

@@ -19,6 +19,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import Clock
+from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.rules.preferences import FOUND, PreferenceLog
 from learning_memory_server.server.settings import Settings
 
@@ -49,6 +50,8 @@ class Stores:
         self.entry_notes = EntryNotes(self.effects, self.freshness)
         self.memory_log = memory_log
         self.answers = Answers(journal.answers)
+        self.rule_log = RuleLog(journal.rules)
+        self.rule_counts = RuleCounts(journal.rule_counts)
         self.preference_log = PreferenceLog(memory_log, self.answers, settings.storage_path / FOUND, clock)
         self.projects = Projects(self)
 

@@ -1,0 +1,147 @@
+"""Rules: what a person wants, in a sentence, and what a machine sees of it in the calls of agents."""
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from learning_memory_server.model.stored import Recorded, Stored
+
+
+class When(StrEnum):
+    """When an agent is shown a rule."""
+
+    SESSION = "session"  # At each start
+    CALL = "call"  # Before a command that breaks it
+    FILE = "file"  # Before an edit that breaks it
+    TOPIC = "topic"  # At a prompt that names the topic
+    DONE = "done"  # When the agent is about to end its work
+
+
+class RuleState(StrEnum):
+    """What a person has said of a rule."""
+
+    ACCEPTED = "accepted"
+    DECLINED = "declined"
+    POSTPONED = "postponed"
+    RETIRED = "retired"
+
+
+class OriginKind(StrEnum):
+    """Where the sentence of a rule comes from."""
+
+    ADDED = "added"  # A person has typed it for this purpose
+    FILE = "file"  # A file of rules, such as CLAUDE.md
+    MEMORY = "memory"  # A feedback memory of Claude Code
+    REFUSAL = "refusal"  # The words with which a person refused a call
+    REPORT = "report"  # What followed a command that failed again and again
+    PREFERENCE = "preference"  # A preference that an earlier version kept
+    IMPORTED = "imported"  # Another store
+
+
+class Unattended(StrEnum):
+    """What happens to a call that breaks an enforced rule where no person can be asked."""
+
+    RUN = "run"  # Its agent is reminded, as of a rule that is not enforced
+    STOP = "stop"  # It is not run
+
+
+class MessageForm(StrEnum):
+    """What the message of a commit, or the body of a pull request, has to be like."""
+
+    CONVENTIONAL = "conventional"  # "feat(parser): ..."
+    ONE_LINE = "one line"
+    LATIN = "latin"  # In Latin letters, as English is
+    NO_EMOJI = "no emoji"
+
+
+@dataclass(frozen=True, slots=True)
+class CallForm(Stored):
+    """Calls of one kind: a program with its sub-commands, and words that must or must not be among the others."""
+
+    words: tuple[str, ...]  # such as ("git", "push"); empty for any program
+    having: tuple[str, ...] = ()  # one of these is there: an option, or an operand
+    lacking: tuple[str, ...] = ()  # none of these is there
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern(Stored):
+    """What a machine sees of a rule. A call in `broken` breaks it if all other conditions say so, too."""
+
+    broken: tuple[CallForm, ...] = ()
+    about: tuple[CallForm, ...] = ()  # calls that follow the rule, unless they break it
+    texts: tuple[str, ...] = ()  # only with one of these in its message or body, whatever the case
+    form: MessageForm | None = None  # only with a message that is not so
+    files: tuple[str, ...] = ()  # globs of files in the project: an edit of one breaks it
+    contents: tuple[str, ...] = ()  # an edit that adds one of these breaks it; with `files`, only in those
+    first: tuple[CallForm, ...] = ()  # only if one of these has not succeeded since the last edit
+    asked: tuple[str, ...] = ()  # not if this turn's prompt has one of these words: the person asked for it
+
+
+@dataclass(frozen=True, slots=True)
+class Origin(Stored):
+    """Where a sentence comes from, and its day if that is known."""
+
+    kind: OriginKind
+    name: str = ""  # of a file, as a person reads it, or the call that was refused or failed
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Recorded):
+    """A sentence with a person's answer to it. A later line with the same id replaces an earlier one."""
+
+    id: str
+    text: str  # one line of at most `limits.RULE_MAX` characters
+    project: str  # where it was answered, and where it applies unless `is_everywhere`
+    state: RuleState
+    origin: Origin
+    created_at: datetime  # when it was answered first
+    changed_at: datetime  # when it was answered last
+    when: When = When.SESSION
+    pattern: Pattern | None = None
+    is_everywhere: bool = False  # whether it applies in all of the person's projects
+    folder: str = ""  # the only folder of the project where it applies, relative to its root
+    topic: tuple[str, ...] = ()  # words of which a prompt on the topic has one
+    words: str = ""  # the person's own words, where the text is another
+    is_enforced: bool = False
+    unattended: Unattended = Unattended.RUN
+    broken_before: int = 0  # how many past calls broke it when it was accepted
+    matched_before: int = 0  # of how many that it is about
+    replaces: str = ""  # the id of the rule that it takes the place of
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount(Recorded):
+    """How one rule fared in one session. A later line with the same id replaces an earlier one."""
+
+    id: str
+    rule: str  # its id
+    project: str
+    session: str  # a hash of the client's name of the session
+    created_at: datetime
+    followed: int = 0
+    reminded: int = 0  # how many calls were not run, with the rule as the reason
+    broken: int = 0  # how many ran nevertheless
+    stopped: int = 0  # how many a person, or nobody in an unattended session, let run
+    call: str = ""  # the last one that broke it, without secrets and folders of this machine
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A sentence that no person has answered yet. It is computed, and never stored."""
+
+    id: str  # from its text and where it applies, so that it is the same each time
+    text: str
+    origin: Origin
+    project: str
+    when: When = When.SESSION
+    pattern: Pattern | None = None
+    is_everywhere: bool = False
+    words: str = ""
+    others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+
+
+def new_rule_id() -> str:
+    """Return a random id of 128 bits: whoever can guess it could answer in a person's place."""
+    return f"rule_{secrets.token_hex(16)}"
