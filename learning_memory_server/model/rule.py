@@ -1,9 +1,11 @@
 """Rules: what a person wants, in a sentence, and what a machine sees of it in the calls of agents."""
 
+import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from learning_memory_server.model.stored import Recorded, Stored
 
@@ -140,6 +142,9 @@ class Suggestion:
     is_everywhere: bool = False
     words: str = ""
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+
+
+RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch
 
 
 def new_rule_id() -> str:

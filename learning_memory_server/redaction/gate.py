@@ -14,7 +14,7 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 
 _PLAIN: Final = word_set(
     "goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway "
-    "text query title command runs event prompt folder output stderr error source tags id created_at resolved_at at "
+    "text query title command runs event prompt folder output stderr error source tags id created_at changed_at resolved_at at "
     "date timestamp project agent_session agent session domain strategy status category kind language ghap_id "
     "memory_id cluster_id request requests history resolution data records entries event level tool outcome type"
 )
@@ -23,7 +23,7 @@ _PLAIN: Final = word_set(
 
 _NAME_MAX: Final = 200  # Characters of the longest key that a text, or each item of a list, is read with
 _ID: Final = re.compile(
-    r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|shared_[0-9a-f]{16}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
+    r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|rule_[0-9a-f]{32}|shared_[0-9a-f]{16}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
 )
 """An id of ours, whole. It holds digits that a user's pattern may match, and is no secret wherever it is."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -33,7 +33,7 @@ _MOMENT: Final = re.compile(
 _FORMS: Final = {
     **dict.fromkeys(("id", "memory_id"), _UUID),
     **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
-    **dict.fromkeys("since date_from date_to timestamp date at created_at resolved_at captured_at".split(), _MOMENT),
+    **dict.fromkeys("since date_from date_to timestamp date at created_at changed_at resolved_at captured_at".split(), _MOMENT),
 }
 """The form of texts under these names that are no secrets."""
 

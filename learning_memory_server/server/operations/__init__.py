@@ -17,7 +17,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import ToolRunner
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
-from learning_memory_server.server.operations import erasing, importing, indexing
+from learning_memory_server.server.operations import erasing, importing, indexing, ruling
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.schema import name_of
 from learning_memory_server.server.tools.catalog import TOOLS
@@ -103,7 +103,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
         *(page_data, search),
-        *(join, unjoin, answer),
+        *(join, unjoin, answer, ruling.rule),
         *(call, erasing.forget, erasing.redact_stored),
     )
 }
