@@ -33,6 +33,8 @@ why             context                  Show the advice that the last session o
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
 review          reviewing                Answer which advice agents may get: lessons of others, and imported ones.
+rules           rules                    List the rules that apply in this project, and how often agents followed and broke them.
+rule            rule_commands            One rule: make, show, try, change, enforce or retire it.
 resolve         reviewing                Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
@@ -45,7 +47,6 @@ share           sharing                  Write lessons into this repository, one
 join            sharing                  Read the shared lessons of this repository; run it once in each clone.
 leave           sharing                  Stop reading the shared lessons of this repository, and remove them from the index and from all replies.
 lessons         sharing                  The shared lessons in the files of a repository.
-promote         sharing                  Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
 # The machinery
 hub             hub                      The process that serves all sessions and owns their data.
 reindex         maintenance.indexing     Rebuild the index from the journal.
@@ -65,6 +66,7 @@ _OTHER_NAMES: Final = {
     "restore": "import",
     "export": "backup",
     "owner": "doctor",
+    "promote": "rule export",
     "hub status": "status",
     "memories search": "search --only memories",
     "replay": "python -m benchmarks.replay",

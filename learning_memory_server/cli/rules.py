@@ -1,19 +1,21 @@
 """`rules`: the sentences that a person has said yes to, and how they fared; `rule show` and `rule test` of one."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
+from learning_memory_server.cli.listing import Facts
 from learning_memory_server.cli.person import only_you
+from learning_memory_server.cli.showing import Fact
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import OriginKind, Rule, RuleState, Unattended
+from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleState, Unattended
+from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import rule_views
 
 LEAST: Final = 4  # Characters of the beginning of an id that names a rule
@@ -105,9 +107,9 @@ def find_rule(stored: Offline, name: str) -> Rule:
     return known[alike[0]]
 
 
-def _record(each: Rule, fared: Any) -> out.Record:
+def _record(each: Rule, fared: Fared) -> out.Record:
     is_accepted = each.state is RuleState.ACCEPTED
-    facts: list[str | Text] = [
+    facts: Facts = [
         out.identity(rule_views.short_id(each.id)),
         f"{'since' if is_accepted else each.state} {out.date(each.changed_at)}",
         rule_views.whose(each.origin),
@@ -131,7 +133,7 @@ async def show(name: IdArgument) -> None:
     last = next((each.call for each in reversed(counts) if each.call), "")
     unattended = "stopped" if found.unattended is Unattended.STOP else "run, with a reminder"
     enforced = f"yes: you are asked before a call that breaks it; where nobody can be asked, it is {unattended}"
-    facts: list[tuple[str, str | Text | None]] = [
+    facts: list[Fact] = [
         ("state", f"{found.state}, {out.date(found.changed_at)}"),
         ("enforced", enforced if found.is_enforced else None),
         ("before", rule_views.before_of(found)),
@@ -165,17 +167,17 @@ def show_rule(found: Rule) -> None:
     )
 
 
-def _counts(each: Any) -> str:
+def _counts(each: RuleCount) -> str:
     return f"{each.followed:,} followed, {each.reminded:,} reminded, {each.broken:,} broken"
 
 
-@rule.command(example="3f2a91 'git push --force'")
-async def test(
+@rule.command("test", example="3f2a91 'git push --force'")
+async def attempt(
     name: IdArgument,
     command: Annotated[str, typer.Argument(metavar="[COMMAND]", help="A command, in quotes.")] = "",
     file: Annotated[str, typer.Option("--file", metavar="PATH", help="A file that an agent would edit.")] = "",
 ) -> None:
-    """Show what an agent would see of a rule before a command, or before an edit of a file. Nothing is run or counted."""
+    """Show what an agent would see of a rule before a command, or before an edit of a file: nothing is run."""
     if bool(command) is bool(file):
         raise InvalidInputError("Give either a COMMAND or a --file.")
     settings = open_settings()

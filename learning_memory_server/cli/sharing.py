@@ -1,13 +1,8 @@
-"""Sharing lessons through a repository: `share`, `join`, `leave` and `lessons check`.
+"""Sharing lessons through a repository: `share`, `join`, `leave` and `lessons check`."""
 
-And `promote`, which proposes what has proved itself as a rule that clients load.
-"""
-
-import re
 import socket
 import sys
-from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,8 +14,6 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Offline, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.lessons.values.log import Standing
-from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import WEIGHTS
 from learning_memory_server.model.moment import utc_now
@@ -31,15 +24,10 @@ from learning_memory_server.rules.review import WaitingKind
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import files, tree
-from learning_memory_server.sharing.check import doubtful, objections, parts_of, told_name
-from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
+from learning_memory_server.sharing.check import doubtful, objections, parts_of
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
-from learning_memory_server.system.files import read as read_file, replace as replace_file
 
 _COMMITS: Final = 5_000  # How many of the newest commits are asked for names
-_CONFIRMATIONS, _SESSIONS = 3, 2  # How often a lesson must have helped, and in how many sessions
-RULE_MAX: Final = 240  # Characters of a rule
-_PLAIN: Final = re.compile(r"[\w./-]+").fullmatch  # A path that means itself in a glob
 
 commands = Commands()
 lessons = Commands(no_args_is_help=True, help="The shared lessons in the files of a repository.")
@@ -168,69 +156,6 @@ def lessons_check(
         raise typer.Exit(1)
 
 
-@commands.command()
-def promote() -> None:
-    """Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
-
-    A lesson has helped three times, in two sessions, and never misled. A rule
-    that no longer holds, or is about files that are gone, is proposed for
-    removal. All rules together take at most 1 kB, in .claude/rules/learned.md.
-    Other files can import it. Without a terminal, nothing is written.
-    """
-    settings, top = open_settings(), repository()
-    before = rules_of(top)
-    stored = Offline(settings)
-    standings = stored.standings(stored.value_log.all())
-    redactor = secrets_finder(settings)
-    sound = {
-        rule.id: rule
-        for rule in _earned(current_project(settings), standings, stored)
-        if not any(objections(files.shared_file(files.FileKind.VALUE, "", {"Lesson": rule.text}), redactor))
-        and (not rule.paths or any((top / each).exists() for each in rule.paths))
-    }
-    known = {each.value.id for each in standings}
-    # What others have promoted is theirs to judge, and a rule of `review` stands until that is taken back.
-    gone = [
-        name
-        for name in promoted(before)
-        if name not in sound
-        and stored.answers.said(name) is not Said.RULE
-        and (
-            name in known or stored.answers.find(name) or stored.collector.find(name) or stored.shared.entries.get(name)
-        )
-    ]
-    if not change_rules(top, list(sound.values()), gone):
-        out.notice("There is nothing to promote, and nothing to remove.")
-
-
-def change_rules(top: Path, rules: Sequence[Rule], gone: Container[str]) -> bool:
-    """Show how the file of rules would change, and change it after a person's yes; return whether it would."""
-    path, before = top / LEARNED, rules_of(top)
-    after = with_rules(before, rules, gone)
-    if not (change := patch(before, after)):
-        return False
-    out.say(change.removesuffix("\n"), is_line=True) if out.stdout().is_terminal else typer.echo(change, nl=False)
-    if not (out.is_a_person() and out.agrees(f"Change {LEARNED}?")):
-        return True
-    if after:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, after.encode("utf-8", "surrogateescape"), mode=0o644)
-    else:
-        path.unlink()
-    return True
-
-
-def rules_of(top: Path) -> str:
-    """Return the text of the file of rules, empty if there is none."""
-    path = top / LEARNED
-    if tree.is_linked(top, LEARNED):
-        raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
-    data = read_file(path) if path.exists() else b""
-    if data is None:
-        raise InvalidInputError(f"{LEARNED} is too long, or no plain file.")
-    return data.decode("utf-8", "surrogateescape")
-
-
 def _wanted(
     settings: Settings, ids: Sequence[str], kind: files.FileKind | None, about: files.SharedFile | None
 ) -> Iterator[tuple[str, str, files.SharedFile]]:
@@ -298,31 +223,3 @@ def _write(top: Path, file: files.SharedFile) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError), (folder / file.name).open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(file.render())
-
-
-def _earned(project: str, standings: list[Standing], stored: Offline) -> Iterator[Rule]:
-    """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
-    where = told_name(project) or "this project"
-    own = [each for each in standings if each.value.project == project and each.is_in_force and not each.value.imported]
-    for each in sorted(own, key=lambda each: -each.support.interval[0]):
-        text = out.one_line(each.value.text)
-        if len(text) <= RULE_MAX and not each.contradicting:
-            since = f"a value of {where}, {each.value.created_at:%Y-%m-%d}"
-            yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
-    cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
-    for later, name, effect in stored.effects.stated():
-        if told := stored.collector.find(later):
-            cited[name, effect][later] = told.agent_session
-    for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):
-        # What others have shared is theirs to promote.
-        entry = stored.collector.find(name)
-        sessions = len(set(by.values()))
-        if effect is Effect.MISLED or (name, Effect.MISLED) in cited:
-            continue
-        if entry is None or entry.imported or entry.project != project:
-            continue
-        text = out.one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
-        if 0 < len(text) <= RULE_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
-            paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
-            since = f"a lesson of {where}, {entry.outcome.resolved_at:%Y-%m-%d}"
-            yield Rule(name, text, f"{since}, which helped {len(by)} times in {sessions} sessions", paths)

@@ -1,0 +1,57 @@
+"""`rule export`: a rule as a patch of the files that clients load, to look at."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.command import Offline, open_settings
+from learning_memory_server.cli.person import only_you
+from learning_memory_server.cli.rules import IdArgument, find_rule, rule
+from learning_memory_server.cli.sharing import repository
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.sharing import tree
+from learning_memory_server.sharing.promote import LEARNED, OTHERS, patch, with_line, with_rule
+from learning_memory_server.system.files import read
+
+_ONLY: Final = f"Only this file: {LEARNED}, {' or '.join(OTHERS)}."
+
+
+@rule.command(example="3f2a91 --only AGENTS.md")
+def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar="FILE", help=_ONLY)] = "") -> None:
+    """Print a rule as a patch of the files that clients load, for `git apply`. Nothing is changed.
+
+    These are Claude Code's own file of rules, and this repository's CLAUDE.md
+    and AGENTS.md if they are there. The patch has the sentence, and none of
+    your other words.
+    """
+    only_you("rule", "export", name, *(("--only", only) if only else ()))
+    if only and only not in {LEARNED, *OTHERS}:
+        raise InvalidInputError(f"--only: one of {', '.join((LEARNED, *OTHERS))}.")
+    found = find_rule(Offline(open_settings()), name)
+    top, changes = repository(), list[str]()
+    for file in [only] if only else [LEARNED, *(each for each in OTHERS if (top / each).exists())]:
+        before = text_of(top, file)
+        sentence, since = one_line(found.text), f"your rule, {found.changed_at:%Y-%m-%d}"
+        after = with_rule(before, found.id, sentence, since) if file == LEARNED else with_line(before, sentence)
+        changes.append(patch(file, before, after))
+    for change in filter(None, changes):
+        # As it is: a terminal that wraps would break the patch.
+        out.say(change.removesuffix("\n"), is_line=True) if out.stdout().is_terminal else typer.echo(change, nl=False)
+    if not any(changes):
+        out.notice("These files have it already.")
+    elif sum(map(bool, changes)) > 1:
+        out.notice("One of these files is enough for a client; --only FILE prints one.")
+
+
+def text_of(top: Path, name: str) -> str:
+    """Return the text of a file of a repository, empty if there is none."""
+    if tree.is_linked(top, name):
+        raise InvalidInputError(f"{name} is a link, so it is not looked at.")
+    path = top / name
+    data = read(path) if path.exists() else b""
+    if data is None:
+        raise InvalidInputError(f"{name} is too long, or no plain file.")
+    return data.decode("utf-8", "surrogateescape")
