@@ -17,6 +17,7 @@ start           start                    Begin here: add this server to the clie
 demo            demo                     Show what the server does, with example entries in a temporary folder.
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
 doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
+report          maintenance.learning     Say which of your rules agents broke in past sessions, what failed again and again, and what you refused.
 status          hub                      Show what is stored, where, and which process is using it.
 uninstall       start                    Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
 # See what was learned
@@ -55,7 +56,7 @@ download-model  maintenance.indexing     Download a model from huggingface.co, a
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
-_FIRST: Final = {"start", "demo", "doctor", "status", "search", "list", "show", "failures", "dashboard", "forget"}
+_FIRST: Final = set("start demo report doctor status rules rule search list show failures dashboard forget".split())
 """What a person needs in the first weeks: begin, look at what was learned, find out what is wrong, and take it back.
 
 `start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.

@@ -1,27 +1,26 @@
 """What past sessions show: what failed most and what worked next, as a person reads it, and what is to be kept."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from rich.text import Text
-
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.listing import error_record
+from learning_memory_server.cli.report import document_of
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
-from learning_memory_server.lessons.errors.report import ReportLine
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.rules.report import PastReport
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views.failure_views import figures, repeated_error
+from learning_memory_server.server.views.failure_views import repeated_error
 
-REPORTED: Final = 12  # Lines of a report
+NOTHING: Final = PastReport((), (), (), 0, None, None, 0, 0, 0, 0, 0, ())  # What no transcript and no file says
 
 
 class LeftOut(Enum):
@@ -37,24 +36,19 @@ class LeftOut(Enum):
 class LearnReport:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
-    `strayed` counts commands that sessions ran in folders of others; `known`, failures that are here already, or were
-    forgotten. `here` is the folder of the current project, by its name. `lines` are the report, and
-    `refused` counts the calls that the person refused with words.
+    `known` counts failures that are here already, or were forgotten. `here` is the folder of the current project, by
+    its name. `past` is the report.
     """
 
     place: Path
     projects: Counter[str] = field(default_factory=Counter)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
-    strayed: int = 0
-    commands: int = 0
-    failed: int = 0
     errors: list[list[Failure]] = field(default_factory=list)
     known: int = 0
     kept: int = 0
     passed: Passed = field(default_factory=Passed)
     here: Mapping[str, str] = field(default_factory=dict)
-    lines: Sequence[ReportLine] = ()
-    refused: int = 0
+    past: PastReport = NOTHING
 
     @property
     def failures(self) -> list[Failure]:
@@ -78,7 +72,7 @@ class LearnReport:
         more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
             ("transcripts", f"{sum(self.projects.values()):,} of {', '.join(names[: out.SHOWN])}{more}"),
-            ("commands", f"{self.commands:,}, of which {self.failed:,} failed"),
+            ("commands", f"{self.past.commands:,}, of which {self.past.failed:,} failed"),
             ("to keep", self.size or "nothing new"),
             ("known", f"{self.known:,}"),
         ]
@@ -95,25 +89,10 @@ class LearnReport:
         """Print how many transcripts and commands are not the project's, and why."""
         for why in filter(self.left_out.get, LeftOut):
             out.say(f"Left out: {out.counted(self.left_out[why], 'transcript')} {why.value}.")
-        if self.strayed:
-            out.say(f"Left out: {out.counted(self.strayed, 'command')} in other folders than the session's project.")
-
-    def show_account(self) -> None:
-        """Print what failed most."""
-        sessions = out.counted(sum(self.projects.values()), "session")
-        ran = f"In {sessions} your agents ran {out.counted(self.commands, 'command')}"
-        out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
-        for each in self.lines:
-            out.hanging(Text(f"{each.label:>12}  ", "red"), Text(out.one_line(each.text)))
-        if not any(each.figures for each in self.lines):
-            out.say("No command failed in the same way in two sessions.")
-        if self.refused:
-            out.say(f"You refused {out.counted(self.refused, 'call')} with words.", "dim")
-
-    def account(self) -> dict[str, Any]:
-        """Return a `PastAccount`."""
-        found = [{**figures(each.figures), "text": each.text} for each in self.lines if each.figures]
-        return {"figures": found, "refused": self.refused}
+        if self.past.strayed:
+            out.say(
+                f"Left out: {out.counted(self.past.strayed, 'command')} in other folders than the session's project."
+            )
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
@@ -136,17 +115,17 @@ class LearnReport:
             "errors": [repeated_error(error) for error in self.errors],
             "transcripts": dict(sorted(self.projects.items())),
             "left_out": self.counts_left_out(),
-            "commands": self.commands,
-            "failed": self.failed,
+            "commands": self.past.commands,
+            "failed": self.past.failed,
             "passed_over": {
                 "lines": self.passed.lines,
                 "files": sorted(self.passed.files),
                 "links": self.passed.outside,
             },
-            **self.account(),
+            **document_of(self.past),
             "seconds": round(seconds, 1),
         }
 
     def counts_left_out(self) -> dict[str, int]:
         """Return how many transcripts, and commands of others, are left out."""
-        return {**{why.name.lower(): self.left_out[why] for why in LeftOut}, "commands": self.strayed}
+        return {**{why.name.lower(): self.left_out[why] for why in LeftOut}, "commands": self.past.strayed}

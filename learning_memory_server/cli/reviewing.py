@@ -1,30 +1,74 @@
 """`review`: what agents are shown only with a person's yes. `resolve`: how an entry ended that was left open."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access import Connection, open_connection
+from learning_memory_server.cli.access import open_connection
+from learning_memory_server.cli.answering import Answers, from_words, show_limits
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
-from learning_memory_server.cli.sharing import RULE_MAX, change_rules, rules_of
+from learning_memory_server.cli.maintenance.learning import past_here, read_lesson
+from learning_memory_server.cli.person import only_you
+from learning_memory_server.cli.rule_keeping import sentence
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.rules.report import Offered, PastReport
 from learning_memory_server.rules.review import Waiting
-from learning_memory_server.server.views import fields
-from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
-from learning_memory_server.sharing.tree import top_of
-from learning_memory_server.system.files import read
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views import fields, rule_views
 
 _MOST: Final = 10  # How many are asked about at once: a person reads no more with care
-_SAID: Final = {"y": Said.YES, **{each.value: each for each in Said}}
+_SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
+_KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, without my words", "u": "undo"}
+_OF_RULES: Final = "yenld"
 
 commands = Commands()
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """Something that waits: a sentence that may become a rule, or a lesson of others."""
+
+    offered: Offered | None = None
+    lesson: Waiting | None = None
+
+    def view(self) -> dict[str, object]:
+        """Return it as `review --json` has it."""
+        if self.lesson:
+            return fields(Waiting, self.lesson)
+        assert self.offered
+        each = self.offered.suggestion
+        return {
+            "id": each.id,
+            "kind": "rule",
+            "project": each.project,
+            "text": each.text,
+            "about": rule_views.when_of(each),
+            "fared": self.fared,
+            "is_told": False,
+        }
+
+    @property
+    def fared(self) -> str:
+        """Whose it is, and what the past says of it."""
+        if self.lesson:
+            return f"{self.lesson.fared}, since {out.date(self.lesson.since)}"
+        assert self.offered
+        past = self.offered.past
+        said = f"; {past.broken:,} of {out.counted(past.matched, past.unit)} broke it" if past and past.matched else ""
+        return f"{from_words(self.offered.suggestion.origin)}{said}"
+
+    @property
+    def keys(self) -> str:
+        """The keys that answer it."""
+        return "".join(_SAID) if self.lesson else _OF_RULES
 
 
 @commands.command(json_help="Print one JSON document, and ask nothing.")
@@ -34,32 +78,35 @@ async def review(
     ] = None,
     never: Annotated[bool, typer.Option("--never", help="Never give it as advice; searches find it.")] = False,
 ) -> Result:
-    """Answer which advice agents may get: lessons of others, and imported ones.
+    """Answer which rules and which advice agents may get: your own sentences, and lessons of others.
 
-    Shows at most ten, the oldest first. `y` lets agents get it, `rule` also
-    writes it into a file that clients load. `never` and `later` do not, `undo`
-    takes an answer back. Only a person in a terminal can answer; elsewhere,
-    all are listed.
+    Rules are suggested from CLAUDE.md and files like it, from feedback
+    memories, from calls that you refused, and from past sessions. Shows at most
+    ten. One key answers: y yes, e edit, n no, l later, d yes without your own
+    words, u undo; for several, such as `y 1 3 n 2`. Only a person in a terminal
+    can answer; elsewhere, all are listed.
     """
     settings = open_settings()
     project, stored = current_project(settings), Offline(settings)
-    if name is None:
-        items = stored.review.waiting(project, utc_now())
-        asked = items[:_MOST]
-        if not asked or not out.is_a_person():
-            return _listed(items)
+    if name is not None:
+        only_you("review", name, "--never" if never else "")
+        lesson = stored.review.find(name, project)
+        keys = ["n"] if never else [key for key, _ in _ask_for([_Item(lesson=lesson)])]
+        await _answer_lessons(settings, [(lesson, _SAID[key]) for key in keys], project)
     else:
-        out.only_a_person("This")
-        asked = [stored.review.find(name, project)]
-    async with open_connection(settings, "review") as connection:
-        asking = _Asking(connection, project, top_of(Path.cwd()))
-        if never:
-            await asking.keep(asked[0], Said.NEVER)
-        else:
-            await asking.each(asked)
-    left = len(Offline(settings).review.waiting(project, utc_now()))
+        past = (await read_lesson(settings)).past
+        items = _waiting(stored, past, project)
+        if not items or not out.is_a_person():
+            return _listed(items)
+        await _answer_all(settings, items[:_MOST], past, project)
+    left = len(_waiting(Offline(settings), await past_here(settings, Offline(settings)), project))
     out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
     return Result({"waiting": left})
+
+
+def _waiting(stored: Offline, past: PastReport, project: str) -> list[_Item]:
+    offered = [_Item(offered=each) for each in past.suggestions]
+    return [*offered, *(_Item(lesson=each) for each in stored.review.waiting(project, utc_now()))]
 
 
 @commands.command(example='ghap_20260301_120000_ffffff abandoned "Nobody needs it any more."')
@@ -84,64 +131,99 @@ async def resolve(
     out.say(f"{reply['id']} is {reply['status']}.")
 
 
-def _listed(items: Sequence[Waiting]) -> Result:
+def _listed(items: Sequence[_Item]) -> Result:
+    views = [each.view() for each in items]
     out.records(
-        out.Record([out.identity(each.id), each.kind, out.date(each.since)], each.about, f"{each.text} ({each.fared})")
-        for each in items
+        out.Record(
+            [out.identity(str(each["id"])), str(each["kind"])], str(each["about"]), f"{each['text']} ({item.fared})"
+        )
+        for each, item in zip(views, items, strict=True)
     )
     if not items:
         out.say("Nothing waits for an answer.")
-    return Result({"results": [fields(Waiting, each) for each in items], "count": len(items)})
+    return Result({"results": views, "count": len(items)})
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """Shows one thing after the other to a person, and keeps the answers."""
-
-    connection: Connection
-    project: str
-    top: Path
-
-    async def each(self, items: Sequence[Waiting]) -> None:
-        """Ask about each; `undo` takes the answer before back, and asks again."""
-        place = 0
-        while place < len(items):
-            said = self._answer(items[place], f"{place + 1} of {len(items)}")
-            if said is Said.UNDO and len(items) > 1:
-                place = max(place - 1, 0)
-            await self.keep(items[place], said)
-            place += said is not Said.UNDO or len(items) == 1
-
-    def _answer(self, item: Waiting, place: str) -> Said:
+def _show(items: Sequence[_Item]) -> None:
+    for number, each in enumerate(items, 1):
+        view = each.view()
         out.say()
-        out.facts(
-            [
-                (place, out.identity(item.id)),
-                ("about", item.about),
-                (item.kind.value, item.text),
-                ("from", f"{item.fared}, since {out.date(item.since)}"),
-            ]
-        )
-        while True:
-            said = typer.prompt("Tell agents? y, rule, never, later or undo", default="later", err=True)
-            if answer := _SAID.get(said.strip().casefold()):
-                return answer
+        out.hanging(Text(f"{number:>2}  ", "bold"), Text(out.one_line(str(view["text"])), "bold"))
+        words = each.offered.suggestion.words if each.offered else ""
+        facts = [("words", "" if words == view["text"] else words), ("when", str(view["about"])), ("from", each.fared)]
+        for label, said in facts:
+            if said:
+                out.hanging(Text(f"    {label:<5}  ", "dim"), Text(out.one_line(said)))
 
-    async def keep(self, item: Waiting, said: Said) -> None:
-        """Keep an answer, or say why that cannot be done."""
+
+async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastReport, project: str) -> None:
+    """Show what waits, ask once, and keep the answers."""
+    _show(items)
+    show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
+    answers, lessons = Answers(past, utc_now()), list[tuple[Waiting, Said]]()
+    for key, item in _ask_for(items):
+        if item.lesson:
+            lessons.append((item.lesson, _SAID[key]))
+            continue
+        assert item.offered
+        if key == "n":
+            answers.decline(item.offered.suggestion)
+        elif key == "l":
+            answers.postpone(item.offered.suggestion)
+        else:
+            text = _edited(settings, item.offered.suggestion.text) if key == "e" else ""
+            answers.accept(item.offered, drops_words=key == "d", text=text)
+    await answers.write(settings, "review")
+    await _answer_lessons(settings, lessons, project)
+
+
+def _edited(settings: Settings, text: str) -> str:
+    """Return a person's own form of a sentence; asked again while it cannot be kept, with the reason."""
+    while True:
+        said = typer.prompt(f"Your sentence, in place of: {out.one_line(text)}\n", err=True)
         try:
-            if said is Said.RULE or item.id in promoted((read(self.top / LEARNED) or b"").decode("utf-8", "replace")):
-                self._change_rule(item, said)
-            await self.connection.run("answer", ids=[item.id], said=said.value, project=self.project)
+            return sentence(settings, said)
         except InvalidInputError as refusal:
             out.failure(refusal)
 
-    def _change_rule(self, item: Waiting, said: Said) -> None:
-        text = out.one_line(item.text)
-        rule = Rule(item.id, text, f"approved {utc_now():%Y-%m-%d}")
-        is_wanted = said is Said.RULE
-        if is_wanted and len(text) > RULE_MAX:
-            raise InvalidInputError(f"{item.id} cannot become a rule: it is too long.")
-        change_rules(self.top, [rule] if is_wanted else [], () if is_wanted else (item.id,))
-        if is_wanted is not (item.id in promoted(rules_of(self.top))):
-            raise InvalidInputError(f"{LEARNED} was left as it is, so nothing was answered.")
+
+def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:
+    """Return what a person types of each thing, such as `y 1 3 n 2`; asked again while it is not understood."""
+    keys = "".join(key for key in _KEYS if any(key in each.keys for each in items))
+    meanings = ", ".join(f"{key} {_KEYS[key]}" for key in keys)
+    example = "" if len(items) == 1 else "; such as y 1 2, or y all"
+    while True:
+        said = typer.prompt(f"Tell agents? ({meanings}{example})", default="", show_default=False, err=True)
+        try:
+            return _understood(said, items)
+        except InvalidInputError as refusal:
+            out.notice(refusal.message)
+
+
+def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
+    # `y1`, `y 1` and `y 1,3` are the same.
+    words = re.findall(r"[a-z]+|\d+|[^\s,]", said.casefold())
+    found, key = dict[int, str](), ""
+    for place, word in enumerate(words):
+        if word in _KEYS:
+            key = word
+            if len(items) == 1:
+                found[0] = key
+            elif not words[place + 1 : place + 2] or words[place + 1] in _KEYS:
+                raise InvalidInputError(f"{word} of which? Such as {word} 1 2, or {word} all.")
+            continue
+        numbers = range(len(items)) if word == "all" else [int(word) - 1] if word.isdecimal() else []
+        if not key or not numbers or not 0 <= numbers[0] < len(items):
+            raise InvalidInputError(f"{word} is neither a key nor a number from 1 to {len(items)}.")
+        found |= dict.fromkeys(numbers, key)
+    for number, chosen in found.items():
+        if chosen not in items[number].keys:
+            raise InvalidInputError(f"{number + 1}: {', '.join(items[number].keys)} are its keys.")
+    return [(chosen, items[number]) for number, chosen in found.items()]
+
+
+async def _answer_lessons(settings: Settings, said: Sequence[tuple[Waiting, Said]], project: str) -> None:
+    if said:
+        async with open_connection(settings, "review") as connection:
+            for each, answer in said:
+                await connection.run("answer", ids=[each.id], said=answer.value, project=project)

@@ -14,7 +14,7 @@ from learning_memory_server.cli.showing import Fact
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleState, Unattended
+from learning_memory_server.model.rule import Rule, RuleCount, RuleState, Unattended
 from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import rule_views
 
@@ -117,9 +117,10 @@ def _record(each: Rule, fared: Fared) -> out.Record:
         "enforced" if each.is_enforced else "",
     ]
     before = rule_views.before_of(each)
-    counted = f"before: {before}; since: " if before else "since: "
-    said = f"{rule_views.when_of(each)}; {counted}{rule_views.since_of(fared)}" if is_accepted else ""
-    return out.Record(facts, each.text, said, ": ")
+    said = [rule_views.when_of(each), f"before: {before}" if before else "", f"since: {rule_views.since_of(fared)}"]
+    # Nobody can count what no machine sees.
+    said = said if each.pattern else said[:1]
+    return out.Record(facts, each.text, "; ".join(filter(None, said)) if is_accepted else "", " - ")
 
 
 @rule.command(example="3f2a91")
@@ -151,16 +152,16 @@ async def show(name: IdArgument) -> None:
     out.say(seen["text"] or "nothing")
 
 
-def show_rule(found: Rule) -> None:
+def show_rule(found: Rule, *, is_new: bool = False) -> None:
     """Print a rule as a person decides about it: what it says, whose it is, when and where."""
-    kind, at = found.origin.kind, found.origin.at
+    at = found.origin.at
     origin = f"{rule_views.whose(found.origin)}{f', {out.date(at)}' if at else ''}"
     out.facts(
         [
-            ("rule", out.identity(found.id)),
+            ("rule", None if is_new else out.identity(found.id)),
             ("text", found.text),
             ("words", f"{found.words}{f' ({out.date(at)})' if at else ''}" if found.words else None),
-            ("from", origin if kind is not OriginKind.ADDED or found.state is RuleState.ACCEPTED else None),
+            ("from", None if is_new else origin),
             ("when", rule_views.when_of(found)),
             ("where", rule_views.where_of(found)),
         ]

@@ -1,22 +1,19 @@
 """`rule add`, `edit`, `enforce` and `retire`: what a person says of a rule, each after at most one question."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access import Connection, open_connection
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline, current_project, open_settings
 from learning_memory_server.cli.person import accepts, only_you
+from learning_memory_server.cli.rule_keeping import bounds_of, formed, keep, same, sentence, show_agreed
 from learning_memory_server.cli.rules import IdArgument, find_rule, rule, show_rule
-from learning_memory_server.cli.sharing import secrets_finder
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import RULE
-from learning_memory_server.model import limits
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
@@ -31,12 +28,8 @@ from learning_memory_server.model.rule import (
     When,
     new_rule_id,
 )
-from learning_memory_server.redaction.base import shortened_markers
 from learning_memory_server.rules.forms import form_of
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
-
-_AGREED: Final = "Agents see it from the next call on in running sessions that have the hooks, and in every new one."
 
 
 @rule.command(example='"We use pnpm, not npm"')
@@ -89,7 +82,7 @@ async def add(
             out.say(f"You have this rule already: {rule_views.short_id(known.id)}, since {out.date(known.changed_at)}.")
             return
         new = replace(new, id=known.id, created_at=known.created_at)
-    show_rule(new)
+    show_rule(new, is_new=True)
     _show_bounds(new)
     if everywhere:
         out.say(f"Your projects: {', '.join(map(out.one_line, stored.projects.all())) or new.project}.")
@@ -100,53 +93,6 @@ async def add(
     async with open_connection(settings, "rule add") as connection:
         await keep(connection, [new])
     show_agreed([new])
-
-
-def sentence(settings: Settings, text: str) -> str:
-    """Return a person's sentence as it is stored: on one line, without secrets."""
-    clean = secrets_finder(settings).redact(one_line(text)).text
-    return limits.checked_text("TEXT", clean, limits.RULE_MAX, shortened_markers)
-
-
-def formed(each: Rule) -> Rule:
-    """Return a rule with the pattern that its sentence has by its form, if it has one."""
-    found = form_of(each.text)
-    return replace(each, when=found.when, pattern=found.pattern) if found else each
-
-
-def same(stored: Offline, new: Rule) -> Rule | None:
-    """Return what a person here has said before of the same sentence, in the same place."""
-    said = new.text.casefold().rstrip(".!")
-    for each in stored.rule_log.all():
-        is_here = each.is_everywhere == new.is_everywhere and each.project == new.project and each.folder == new.folder
-        if not each.imported and is_here and each.text.casefold().rstrip(".!") == said:
-            return each
-    return None
-
-
-async def keep(connection: Connection, rules: Sequence[Rule]) -> None:
-    """Write what a person has said of rules."""
-    await connection.run("rule", rules=[RULE.encode(each) for each in rules])
-
-
-def show_agreed(rules: Sequence[Rule]) -> None:
-    """Say when agents see what a person has said yes to, and how to try it."""
-    out.say(_AGREED)
-    name = next((rule_views.short_id(each.id) for each in rules if each.pattern), None)
-    if name:
-        out.say(f"To try it: learning-memory-server rule test {name} 'COMMAND'", is_line=True)
-
-
-def bounds_of(each: Rule) -> str:
-    """Say what a yes to a rule cannot do; nothing if its breach is seen before the act."""
-    if each.pattern:
-        return ""
-    if each.when in {When.SESSION, When.CALL, When.FILE}:
-        return (
-            "No call can be recognized as a breach of this sentence. Agents are shown it at each session's start, and "
-            "nothing is counted. --call, --file, --topic or --done choose another time."
-        )
-    return "A machine cannot see a breach of this sentence, so nothing is counted."
 
 
 def _show_bounds(each: Rule) -> None:
@@ -276,5 +222,5 @@ async def retire(name: IdArgument) -> None:
     async with open_connection(settings, "rule retire") as connection:
         await keep(connection, [replace(old, state=RuleState.RETIRED, is_enforced=False, changed_at=utc_now())])
     out.say(f"Retired: {old.text}")
-    again: Any = f"To have it again: learning-memory-server rule add {shlex.quote(old.text)}"
+    again = f"To have it again: learning-memory-server rule add {shlex.quote(old.text)}"
     out.say(again, "dim", is_line=True)

@@ -23,6 +23,7 @@ from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.past import LearnReport
+from learning_memory_server.cli.report import ask_about, document_of, show_report
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -56,8 +57,9 @@ async def start(
     """Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
 
     Asks before each change, and says how to undo it. Without a terminal,
-    nothing is changed unless --yes is given. Shows which commands failed in
-    past sessions of this project, and which command worked next. May be run
+    nothing is changed unless --yes is given. Shows which of your rules were broken
+    in past sessions of this project, which commands failed, and what worked
+    next; and asks which of it agents are to be reminded of. May be run
     again: what is there already stays as it is.
     """
     settings = open_settings()
@@ -80,6 +82,7 @@ async def start(
     else:
         out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
     lesson.show_left_out()
+    await ask_about(lesson.past, settings, may_ask=not yes)
     refusal = "Nothing was kept. To keep it, add --yes."
     if lesson.size and out.agrees(
         f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?", refusal, yes=yes
@@ -92,7 +95,12 @@ async def start(
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     succeeded = not {"refused", "failed"}.intersection(clients.values())
-    document = {"clients": clients, "kept": lesson.kept, "left_out": lesson.counts_left_out(), **lesson.account()}
+    document = {
+        "clients": clients,
+        "kept": lesson.kept,
+        "left_out": lesson.counts_left_out(),
+        **document_of(lesson.past),
+    }
     return Result(document, succeeded)
 
 
@@ -134,8 +142,8 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 
 def _show_account(lesson: LearnReport, project: str) -> None:
-    if lesson.projects:
-        lesson.show_account()
+    if lesson.projects or lesson.past.lines:
+        show_report(lesson.past)
         return
     out.say(
         f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "

@@ -33,7 +33,9 @@ _MOMENT: Final = re.compile(
 _FORMS: Final = {
     **dict.fromkeys(("id", "memory_id"), _UUID),
     **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
-    **dict.fromkeys("since date_from date_to timestamp date at created_at changed_at resolved_at captured_at".split(), _MOMENT),
+    **dict.fromkeys(
+        "since date_from date_to timestamp date at created_at changed_at resolved_at captured_at".split(), _MOMENT
+    ),
 }
 """The form of texts under these names that are no secrets."""
 

@@ -10,6 +10,8 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
+from learning_memory_server.cli.person import only_you
+from learning_memory_server.cli.rules import find_rule
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
@@ -19,6 +21,7 @@ from learning_memory_server.journal.scanning import Finding, Scanner, scan_journ
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields
+from learning_memory_server.server.views.rule_views import PREFIX
 
 _JOURNAL: Final = "journal"
 
@@ -28,7 +31,7 @@ commands = command.Commands()
 @commands.command(json_help="Print JSON. Nothing is forgotten without --yes.", example="ghap_20260301_120000_ffffff")
 async def forget(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors.")
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories, errors and rules.")
     ] = None,
     project: Annotated[
         str | None,
@@ -47,17 +50,24 @@ async def forget(
 ) -> command.Result:
     """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
-    Without --purge, their texts stay in the journal's files, marked as
+    Rules are forgotten with what was counted of them, and by a person in a
+    terminal alone, without --yes; `rule retire` takes one back and keeps the
+    counts. Without --purge, their texts stay in the journal's files, marked as
     forgotten. Earlier backups have them until --purge --backups; exports, and
     backups in other folders, until you remove those.
     """
     settings = command.open_settings()
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
+    stored = command.Offline(settings)
+    named = [find_rule(stored, each).id if each.startswith(PREFIX) else each for each in ids or ()]
+    if has_rules := any(each.startswith(PREFIX) for each in named):
+        only_you("forget", *named, "--purge" if purge else "", "--backups" if backups else "")
     wanted: dict[str, Any] = {
-        "ids": ids or [],
-        "project": command.chosen_project(project, command.Offline(settings)),
+        "ids": named,
+        "project": command.chosen_project(project, stored),
         "purge": purge,
+        "rules_too": has_rules or (out.is_a_person() and not yes),
     }
     async with open_connection(settings, "forget") as connection:
         found = await connection.run("forget", **wanted, preview=True)
@@ -65,11 +75,11 @@ async def forget(
         files = f", and rewrite the journal's files{' and the backups' if backups else ''}" if purge else ""
         question = f"Forget this permanently{files}?"
         otherwise = "Nothing is forgotten without a terminal to ask on. To agree, add --yes."
-        is_wanted = not preview and out.agrees(question, otherwise, yes=yes)
+        is_wanted = not preview and out.agrees(question, otherwise, yes=yes and not has_rules)
         done = await connection.run("forget", **wanted, preview=False) if is_wanted else None
     reply = done or found
     document: dict[str, Any] = {"forgotten": done is not None}
-    document |= {name: reply[name] for name in ("found", "citing", "verdicts")}
+    document |= {name: reply[name] for name in ("found", "citing", "verdicts", "rules_kept")}
     if done:
         document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
         document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
@@ -112,6 +122,11 @@ def _show_found(found: dict[str, Any]) -> None:
     out.rest(len(rows))
     if not rows:
         out.say("Nothing to forget.")
+    if found["rules_kept"]:
+        rules = out.counted(found["rules_kept"], "rule")
+        out.remark(
+            f"{rules} of this project {'stays' if found['rules_kept'] == 1 else 'stay'}: you forget rules in a terminal, without --yes."
+        )
     if found["citing"]:
         names = out.one_line(", ".join(found["citing"]))
         out.remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")

@@ -1,30 +1,31 @@
-"""`learn-from`: reads the transcripts of earlier sessions, shows what is to be kept of them, and keeps it."""
+"""`report` and `learn-from`: read the transcripts of earlier sessions, and show and keep what they teach."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
 from learning_memory_server.cli.maintenance.importing import file_errors
-from learning_memory_server.cli.past import REPORTED, LearnReport, LeftOut
+from learning_memory_server.cli.past import LearnReport, LeftOut
+from learning_memory_server.cli.report import ask_about, document_of, show_report
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
-from learning_memory_server.lessons.errors.learner import Learner, unknown
-from learning_memory_server.lessons.errors.report import report as reported
-from learning_memory_server.model.caller import folder_of, git_output, session_hash
-from learning_memory_server.model.memory import Refusal
-from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.refusals import can_be_kept, refusal_of
+from learning_memory_server.lessons.errors.learner import unknown
+from learning_memory_server.model.caller import folder_of, git_output
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.rules.report import PastReport, Transcript, past_report
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing.tree import top_of
 
 _MB: Final = 1_000_000
 
@@ -124,8 +125,8 @@ async def learn_from(
     began = monotonic()
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every)
-    if report and lesson.projects:
-        lesson.show_account()
+    if report and (lesson.projects or lesson.past.lines):
+        show_report(lesson.past)
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
@@ -135,57 +136,72 @@ async def learn_from(
     return Result(lesson.document(monotonic() - began))
 
 
+@commands.command(json_help="Print JSON, and ask nothing.", example="--json")
+async def report() -> Result:
+    """Say which of your rules agents broke in past sessions, what failed again and again, and what you refused.
+
+    Reads Claude Code's transcripts of this project, your files of rules
+    (CLAUDE.md, AGENTS.md and others) and feedback memories, without a model,
+    and changes nothing. In a terminal it asks which lines agents are to be
+    reminded of from now on; each of these becomes a rule of yours.
+    """
+    settings = open_settings()
+    lesson = await read_lesson(settings)
+    show_report(lesson.past)
+    lesson.show_left_out()
+    await ask_about(lesson.past, settings)
+    return Result(document_of(lesson.past))
+
+
 async def read_lesson(settings: Settings, path: Path | None = None, *, every: bool = False) -> LearnReport:
     """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
     lesson = LearnReport(path or transcripts.projects_folder(os.environ), here=folders_here(settings))
-    if path or lesson.place.is_dir():
-        await _read(lesson, _Owners(settings, path, every=every), settings)
+    await _read(lesson, _Owners(settings, path, every=every), settings)
     return lesson
 
 
 async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> None:
-    gate = redaction_gate(settings)
-    # What is read from elsewhere may be of another machine, as what an archive brings.
-    own = transcripts.projects_folder(os.environ).resolve()
-    learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
+    stored = Offline(settings)
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        wanted = []
-        for path in transcripts.find_transcripts(lesson.place, lesson.passed):
+        found = []
+        # A person's rules are known without a transcript.
+        for path in transcripts.find_transcripts(lesson.place, lesson.passed) if lesson.place.exists() else ():
             began = transcripts.beginning_of(path, lesson.passed)
             if isinstance(project := owners.project_of(began), LeftOut):
                 lesson.left_out[project] += 1
             else:
-                wanted.append((path, began, project, path.stat().st_size))
-        total, before = sum(size for *_, size in wanted), 0
-        refused = list[Refusal]()
+                lesson.projects[project] += 1
+                found.append(Transcript(path, began, project))
 
-        def progress(done: int) -> None:
-            report("Reading transcripts (MB)", (before + done) // _MB, max(total // _MB, 1))
+        def progress(done: int, total: int) -> None:
+            report("Reading transcripts (MB)", done // _MB, max(total // _MB, 1))
 
-        for path, began, project, size in wanted:
-            lesson.projects[project] += 1
-            progress(0)
-            for ran in transcripts.commands_in(path, lesson.passed, progress):
-                if owners.has_strayed(ran.folder, began):
-                    lesson.strayed += 1
-                    continue
-                await learner.saw(ran := replace(ran, project=project, top=began.folder).with_known_end())
-                lesson.commands += 1
-                lesson.failed += bool(ran.has_failed)
-            said = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
-            refused += [await _refusal(each, path, project, gate) for each in said if each.words]
-            before += size
-    lesson.refused = len(refused)
-    lesson.lines = reported(learner.failures, REPORTED, [each for each in refused if can_be_kept(each.words)])
-    stored = Offline(settings)
-    for learned in learner.learned():
-        new = unknown(learned, stored.failure_log)
+        lesson.past = await past_here(
+            settings, stored, found, passed=lesson.passed, progress=progress, has_strayed=owners.has_strayed
+        )
+    # What is read from elsewhere may be of another machine, as what an archive brings.
+    own = transcripts.projects_folder(os.environ).resolve()
+    is_imported = not lesson.place.resolve().is_relative_to(own)
+    for learned in lesson.past.errors:
+        new = unknown([replace(each, imported=is_imported) for each in learned], stored.failure_log)
         lesson.known += len(learned) - len(new)
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
 
 
-async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate: RedactionGate) -> Refusal:
-    session = session_hash(refused.session or path.stem)
-    return await refusal_of(refused, session, project, refused.folder, gate)
+async def past_here(
+    settings: Settings, stored: Offline, found: Sequence[Transcript] = (), **watching: Any
+) -> PastReport:
+    """Return what transcripts and this folder's files of rules say; without transcripts, what waits in the files."""
+    return await past_report(
+        current_project(settings),
+        top_of(folder_of(os.environ)),
+        found,
+        gate=redaction_gate(settings),
+        environment=os.environ,
+        rules=stored.rule_log.all(),
+        memories=stored.memory_log.all(),
+        now=utc_now(),
+        **watching,
+    )

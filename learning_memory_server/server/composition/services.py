@@ -119,7 +119,7 @@ class Indexed(Stores):
         """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
         self.collector.load()
         logs = self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log, self.answers
-        for records in logs:
+        for records in (*logs, self.rule_log, self.rule_counts):
             records.forgotten_ids()
 
     def note_server(self, url: str, owner: str) -> None:

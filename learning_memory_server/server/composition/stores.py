@@ -85,5 +85,5 @@ class Projects:
     def _others(self) -> list[list[Any]]:
         """Return everything of a project except resolved entries, whose projects are counted as they come."""
         kept = self.kept
-        logs = kept.value_log, kept.memory_log, kept.failure_log
+        logs = kept.value_log, kept.memory_log, kept.failure_log, kept.rule_log
         return [kept.journal.open_entries(), *(log.all() for log in logs)]

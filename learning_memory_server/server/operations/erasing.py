@@ -14,7 +14,7 @@ from learning_memory_server.errors import AWAY, InvalidInputError, LearningMemor
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.memory_chunks import point_ids
-from learning_memory_server.journal.codec import GHAP, KINDS, MEMORY, VALUE, JournalRecord, with_data
+from learning_memory_server.journal.codec import GHAP, KINDS, MEMORY, RULE, RULE_COUNT, VALUE, JournalRecord, with_data
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal
@@ -44,29 +44,52 @@ def forgetful(services: Services) -> dict[str, Forgetful]:
         "value": services.value_log,
         "memory": services.memory_log,
         "failure": services.failure_log,
+        RULE.kind: services.rule_log,
     }
 
 
-async def forget(
-    services: Services, report: Report, *, ids: list[str], project: str | None, purge: bool, preview: bool
-) -> dict[str, Any]:
-    """Permanently forget entries, values, memories and failures by their ids, or everything in a project.
-
-    Verdicts and advice on them go, too. An unknown id prevents all. `purge` also removes forgotten things from the
-    journal's files; `preview` changes nothing. The reply has the fields of `forget --json`.
-    """
+def _wanted(
+    services: Services, ids: list[str], project: str | None, *, rules_too: bool, is_purge: bool
+) -> tuple[list[str], int]:
+    """Return the ids of what is to be forgotten, and how many rules of the project stay."""
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")
-    if not (ids or project or purge):
-        raise InvalidInputError("Give the ids of entries, values, memories or errors, or a project, or only --purge.")
+    if not (ids or project or is_purge):
+        raise InvalidInputError(
+            "Give the ids of entries, values, memories, errors or rules, or a project, or only --purge."
+        )
+    if not rules_too and (named := services.rule_log.look_up(ids).found):
+        raise InvalidInputError(f"Only a person forgets a rule, such as {named[0].id}; nothing was forgotten.")
+    if not project:
+        return ids, 0
+    found = {kind: log.look_up_project(project).found for kind, log in forgetful(services).items()}
+    staying = 0 if rules_too else len(found.pop(RULE.kind))
+    return [each.id for things in found.values() for each in things], staying
+
+
+async def forget(
+    services: Services,
+    report: Report,
+    *,
+    ids: list[str],
+    project: str | None,
+    purge: bool,
+    preview: bool,
+    rules_too: bool = False,
+) -> dict[str, Any]:
+    """Permanently forget entries, values, memories, failures and rules by their ids, or everything in a project.
+
+    Verdicts and advice on them, and what was counted of rules, go, too. An unknown id prevents all. `purge` also
+    removes forgotten things from the journal's files; `preview` changes nothing. Rules stay without `rules_too`, which
+    is a person's. The reply has the fields of `forget --json`.
+    """
     kept = forgetful(services)
-    if project:
-        ids = [each.id for log in kept.values() for each in log.look_up_project(project).found]
+    ids, staying = _wanted(services, ids, project, rules_too=rules_too, is_purge=purge)
     looked = {kind: log.look_up(ids) for kind, log in kept.items()}
     if unknown := set(ids).intersection(*(each.unknown for each in looked.values())):
         raise NotFoundError(
-            f"There is no entry, value, memory or error {', '.join(sorted(unknown))}; nothing was forgotten.",
-            hint="The commands `list`, `values`, `memories` and `failures` show ids.",
+            f"There is no entry, value, memory, error or rule {', '.join(sorted(unknown))}; nothing was forgotten.",
+            hint="The commands `list`, `values`, `memories`, `failures` and `rules --json` show ids.",
         )
     found = {kind: [each.id for each in looked[kind].found] for kind in kept}
     citing = services.value_log.citing(found["ghap"])
@@ -79,13 +102,15 @@ async def forget(
         ],
         "citing": [value.id for value in citing if value.id not in found["value"]],
         "verdicts": [fields(("value_id", "ghap_id", "stance"), each) for each in verdicts],
+        "rules_kept": staying,
     }
     if preview:
         return reply
     points, at = [], services.clock()
     # First: if the process dies in between, the entries and values can still be forgotten.
     services.verdicts.forget((each.id for each in verdicts), at)
-    gone = {*found["ghap"], *found["value"]}
+    services.rule_counts.forget((each.id for name in found[RULE.kind] for each in services.rule_counts.about(name)), at)
+    gone = {*found["ghap"], *found["value"], *found[RULE.kind]}
     services.advice_log.forget(services.advice_log.about(gone), at)
     services.failure_log.add(
         *(each for one in services.failure_log.all() if (each := without_advice(one, gone))), at=at
@@ -169,7 +194,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
     things = {
         codec.kind: [names.renamed(each.decoded(codec.decode)) for each in now.values() if each.kind == codec.kind]
         for codec in KINDS.values()
-        if codec.check
+        if codec.check or codec is RULE_COUNT
     }
     points = [point_id(kind, each.id) for kind in (GHAP.kind, VALUE.kind) for each in things[kind]]
     for memory in things[MEMORY.kind]:
@@ -184,6 +209,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
         # Even if a file could not be replaced: others were, and the index is built from what is held here.
         for kind, log in learned(services).items():
             log.replace_loaded(*things[kind])
+        services.rule_counts.replace_loaded(*things[RULE_COUNT.kind])
         services.clusterer.reread_numbers()  # Their labels are words of the texts
 
 

@@ -42,6 +42,7 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
         *services.advice_log.import_new(of(codec.ADVICE), gone),
         *services.failure_log.add_new(of(codec.FAILURE)),
         *services.answers.add_new(of(codec.ANSWER)),
+        *services.rule_log.add_new(of(codec.RULE)),
         *memories,
     ]
     return {"added": [each.id for each in added]}
@@ -59,7 +60,8 @@ async def apply_deletions(
     about = {*forgotten.get(codec.GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
     for kind, log in learned(services).items():
         looked = log.look_up(forgotten.get(kind, ()))
-        found = [each.id for each in looked.found] if existing_too else []
+        # A rule that is here is forgotten by a person alone.
+        found = [each.id for each in looked.found] if existing_too and kind != codec.RULE.kind else []
         gone = log.forget([*looked.unknown, *found], services.clock(), unknown_too=True)
         reply["noted"] += len(looked.unknown)
         reply["forgotten"] += len(found)

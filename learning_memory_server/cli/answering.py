@@ -1,0 +1,139 @@
+"""What a person answers to sentences that wait: rules of them, what contradicts them, and what a yes cannot do."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.access import open_connection
+from learning_memory_server.cli.rule_keeping import formed, keep, show_agreed
+from learning_memory_server.model.rule import Origin, Rule, RuleState, Suggestion, When, new_rule_id
+from learning_memory_server.rules.past import Past
+from learning_memory_server.rules.report import Line, Offered, PastReport
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views import rule_views
+
+
+@dataclass(slots=True)
+class Answers:
+    """A person's answers to suggestions, in their order, to be written together."""
+
+    report: PastReport
+    now: datetime
+    rules: list[Rule] = field(default_factory=list)
+    _answered: dict[str, Rule] = field(default_factory=dict)
+
+    def accept(self, offered: Offered, *, drops_words: bool = False, text: str = "") -> None:
+        """Make a rule of a suggestion, with the sentence as it is or as the person has changed it."""
+        each, past = offered.suggestion, offered.past or Past()
+        made = self._made(each, RuleState.ACCEPTED)
+        made = replace(made, broken_before=past.broken, matched_before=past.matched)
+        if offered.is_only_shown:
+            made = replace(made, when=When.SESSION, pattern=None)
+        if text and text != each.text:
+            # The words that were found are the person's own, or a file's.
+            made = formed(replace(made, text=text, words=each.words or each.text, when=When.SESSION, pattern=None))
+            made = made if made.pattern == each.pattern else replace(made, broken_before=0, matched_before=0)
+        self._say(each, replace(made, words="") if drops_words else made)
+
+    def decline(self, each: Suggestion) -> None:
+        """Silence a suggestion, wherever it would come again."""
+        self._say(each, self._made(each, RuleState.DECLINED))
+
+    def postpone(self, each: Suggestion) -> None:
+        """Put a suggestion off."""
+        self._say(each, self._made(each, RuleState.POSTPONED))
+
+    def settled(self) -> list[Rule]:
+        """Return what is to be written: of two sentences that contradict each other, the newer yes counts."""
+        written = {each.id: each for each in self.rules}
+        for pair in self.report.conflicts:
+            for one, other in (pair, pair[::-1]):
+                accepted = self._answered.get(one.id)
+                if accepted is None or accepted.state is not RuleState.ACCEPTED or accepted.id not in written:
+                    continue
+                if isinstance(other, Rule):
+                    written[other.id] = replace(other, state=RuleState.RETIRED, is_enforced=False, changed_at=self.now)
+                    written[accepted.id] = replace(written[accepted.id], replaces=other.id)
+                elif (known := self._answered.get(other.id)) is None:
+                    declined = self._made(other, RuleState.DECLINED)
+                    written[declined.id] = declined
+                elif known.state is RuleState.ACCEPTED and self.rules.index(known) < self.rules.index(accepted):
+                    written[known.id] = replace(known, state=RuleState.DECLINED)
+        return list(written.values())
+
+    async def write(self, settings: Settings, command: str) -> None:
+        """Write the answers, and say when agents see what was accepted."""
+        rules = self.settled()
+        if not rules:
+            return
+        async with open_connection(settings, command) as connection:
+            await keep(connection, rules)
+        for each in rules:
+            if each.state is RuleState.RETIRED:
+                out.say(f"Retired, because a newer rule contradicts it: {each.text}")
+        if accepted := [each for each in rules if each.state is RuleState.ACCEPTED]:
+            out.say(f"{out.counted(len(accepted), 'rule')} kept; `learning-memory-server rules` lists them.")
+            show_agreed(accepted)
+
+    def _say(self, each: Suggestion, rule: Rule) -> None:
+        if before := self._answered.get(each.id):
+            self.rules.remove(before)
+        self._answered[each.id] = rule
+        self.rules.append(rule)
+
+    def _made(self, each: Suggestion, state: RuleState) -> Rule:
+        return Rule(
+            id=new_rule_id(),
+            text=each.text,
+            project=each.project,
+            state=state,
+            origin=each.origin,
+            created_at=self.now,
+            changed_at=self.now,
+            when=each.when,
+            pattern=each.pattern,
+            is_everywhere=each.is_everywhere,
+            words=each.words,
+        )
+
+
+def offered_of(lines: Iterable[Line]) -> dict[int, Offered]:
+    """Return what a yes to a line of the report accepts, by its number."""
+    numbered = enumerate(lines, 1)
+    return {
+        number: Offered(each.suggestion, each.past, each.is_only_shown) for number, each in numbered if each.suggestion
+    }
+
+
+def show_limits(offered: dict[int, Offered], report: PastReport) -> None:
+    """Say what a yes cannot do, and which sentences contradict each other."""
+    usual = [number for number, each in offered.items() if each.is_only_shown]
+    unseen = [
+        number
+        for number, each in offered.items()
+        if each.suggestion.pattern is None and each.suggestion.when in {When.SESSION, When.CALL, When.FILE}
+    ]
+    for numbers, why in (
+        (usual, "more than 1 in 20 calls would break it"),
+        (unseen, "no call can be recognized as a breach"),
+    ):
+        if numbers:
+            out.say(f"Shown at each session's start only, because {why}: {_listed(numbers)}.", "yellow")
+    for one, other in report.conflicts:
+        known = {each.suggestion.id: number for number, each in offered.items()}
+        if one.id in known and other.id in known:
+            out.say(f"{known[one.id]} and {known[other.id]} contradict each other: the last yes counts.", "yellow")
+        for new, old in ((one, other), (other, one)):
+            if new.id in known and isinstance(old, Rule):
+                name = rule_views.short_id(old.id)
+                out.say(f'{known[new.id]} contradicts your rule {name}, "{old.text}": a yes retires that.', "yellow")
+
+
+def from_words(origin: Origin) -> str:
+    """Say where a suggestion comes from, with its day."""
+    return f"{rule_views.whose(origin)}{f', {out.date(origin.at)}' if origin.at else ''}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

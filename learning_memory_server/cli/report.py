@@ -1,0 +1,82 @@
+"""`report`: what past sessions broke and failed with, in at most twelve lines, and a person's yes to some of them."""
+
+import re
+from datetime import date
+from typing import Any, Final
+
+import typer
+from rich.text import Text
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.answering import Answers, offered_of, show_limits
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.rules.report import PastReport
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views.failure_views import figures
+
+_QUESTION: Final = "Remind agents at these calls? (numbers, Enter for none)"
+_LABEL: Final = 14  # Columns of a label, of which longer ones have more
+
+
+def show_report(report: PastReport) -> None:
+    """Print the lines of a report, with their numbers."""
+    days = f", {_days(report.first, report.last)}" if report.first and report.last else ""
+    ran = f"{out.counted(report.commands, 'command')}, of which {report.failed:,} failed"
+    out.say(f"{out.counted(report.sessions, 'session')}{days}: your agents ran {ran}.", "bold")
+    width = max(map(len, (each.label for each in report.lines)), default=0)
+    for number, each in enumerate(report.lines, 1):
+        lead = Text.assemble((f"{number:>2}  ", "bold"), (f"{out.one_line(each.label):<{min(width, _LABEL)}}  ", "red"))
+        out.hanging(lead, Text(out.one_line(each.text)))
+    if not report.lines:
+        out.say("No rule that you have was broken, and no command failed in the same way in two sessions.")
+
+
+async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = True) -> None:
+    """Ask a person which lines agents are to be reminded of, and keep these as rules; else say how to do it."""
+    offered = offered_of(report.lines)
+    if not offered:
+        return
+    if not (may_ask and out.is_a_person()):
+        out.say("To have agents reminded, you choose lines in a terminal: learning-memory-server report")
+        return
+    show_limits(offered, report)
+    answers = Answers(report, utc_now())
+    for number in _chosen(set(offered), len(report.lines)):
+        answers.accept(offered[number])
+    await answers.write(settings, "report")
+
+
+def document_of(report: PastReport) -> dict[str, Any]:
+    """Return a `PastAccount`."""
+    found = [{**figures(each.figures), "text": each.text} for each in report.lines if each.figures]
+    lines = [
+        {
+            "label": each.label,
+            "text": each.text,
+            "kind": each.kind.value,
+            "broken": each.past.broken if each.past else 0,
+            "followed": each.past.followed if each.past else 0,
+            "can_be_accepted": each.suggestion is not None,
+        }
+        for each in report.lines
+    ]
+    return {"figures": found, "refused": report.refused, "lines": lines}
+
+
+def _chosen(numbers: set[int], most: int) -> list[int]:
+    """Return the numbers that a person types, in their order; asked again while one cannot be chosen."""
+    while True:
+        said = typer.prompt(_QUESTION, default="", show_default=False, err=True)
+        words = [word for word in re.split(r"[\s,]+", said.strip()) if word]
+        typed = [int(word) if word.isdecimal() else 0 for word in words]
+        wrong = [word for word, number in zip(words, typed, strict=True) if number not in numbers]
+        if not wrong:
+            return list(dict.fromkeys(typed))
+        for word in wrong:
+            is_line = word.isdecimal() and 0 < int(word) <= most
+            why = "says what failed, and has nothing to remind of" if is_line else "is no number of a line"
+            out.notice(f"{word} {why}.")
+
+
+def _days(first: date, last: date) -> str:
+    return f"{first}" if first == last else f"{first} to {last}"

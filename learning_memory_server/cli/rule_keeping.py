@@ -1,0 +1,67 @@
+"""How a sentence of a person becomes a rule that is kept, and what is said of it before and after the yes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.access import Connection
+from learning_memory_server.cli.command import Offline
+from learning_memory_server.cli.sharing import secrets_finder
+from learning_memory_server.journal.codec import RULE
+from learning_memory_server.model import limits
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.rule import Rule, When
+from learning_memory_server.redaction.base import shortened_markers
+from learning_memory_server.rules.forms import form_of
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views import rule_views
+
+_AGREED: Final = "Agents see it from the next call on in running sessions that have the hooks, and in every new one."
+
+
+def sentence(settings: Settings, text: str) -> str:
+    """Return a person's sentence as it is stored: on one line, without secrets."""
+    clean = secrets_finder(settings).redact(one_line(text)).text
+    return limits.checked_text("TEXT", clean, limits.RULE_MAX, shortened_markers)
+
+
+def formed(each: Rule) -> Rule:
+    """Return a rule with the pattern that its sentence has by its form, if it has one."""
+    found = form_of(each.text)
+    return replace(each, when=found.when, pattern=found.pattern) if found else each
+
+
+def same(stored: Offline, new: Rule) -> Rule | None:
+    """Return what a person here has said before of the same sentence, in the same place."""
+    said = new.text.casefold().rstrip(".!")
+    for each in stored.rule_log.all():
+        is_here = each.is_everywhere == new.is_everywhere and each.project == new.project and each.folder == new.folder
+        if not each.imported and is_here and each.text.casefold().rstrip(".!") == said:
+            return each
+    return None
+
+
+async def keep(connection: Connection, rules: Sequence[Rule]) -> None:
+    """Write what a person has said of rules."""
+    await connection.run("rule", rules=[RULE.encode(each) for each in rules])
+
+
+def show_agreed(rules: Sequence[Rule]) -> None:
+    """Say when agents see what a person has said yes to, and how to try it."""
+    out.say(_AGREED)
+    name = next((rule_views.short_id(each.id) for each in rules if each.pattern), None)
+    if name:
+        out.say(f"To try it: learning-memory-server rule test {name} 'COMMAND'", is_line=True)
+
+
+def bounds_of(each: Rule) -> str:
+    """Say what a yes to a rule cannot do; nothing if its breach is seen before the act."""
+    if each.pattern:
+        return ""
+    if each.when in {When.SESSION, When.CALL, When.FILE}:
+        return (
+            "No call can be recognized as a breach of this sentence. Agents are shown it at each session's start, and "
+            "nothing is counted. --call, --file, --topic or --done choose another time."
+        )
+    return "A machine cannot see a breach of this sentence, so nothing is counted."
