@@ -1,5 +1,6 @@
 """Rules: what a person wants, in a sentence, and what a machine sees of it in the calls of agents."""
 
+import hashlib
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -123,7 +124,7 @@ class RuleCount(Recorded):
     followed: int = 0
     reminded: int = 0  # how many calls were not run, with the rule as the reason
     broken: int = 0  # how many ran nevertheless
-    stopped: int = 0  # how many a person, or nobody in an unattended session, let run
+    stopped: int = 0  # how many were not run because a person was asked and said no, or could not be asked
     call: str = ""  # the last one that broke it, without secrets and folders of this machine
 
 
@@ -140,6 +141,11 @@ class Suggestion:
     is_everywhere: bool = False
     words: str = ""
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+
+
+def count_id(rule: str, session: str) -> str:
+    """Return the id of the record of how a rule fared in a session."""
+    return f"count_{hashlib.sha256(f'{rule} {session}'.encode()).hexdigest()[:24]}"
 
 
 def new_rule_id() -> str:
