@@ -1,12 +1,15 @@
 """The candidates for advice, the state of the work that sources read, and the advice that results."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from learning_memory_server.model.advice import AdviceKind, Item, Reason
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.value import Value
+from learning_memory_server.rules.session import Judged, RuleSession
 
 SCORE_DIGITS: Final = 3  # Decimal places of a score in the log: more would be noise of the model
 
@@ -22,13 +25,15 @@ class Observed:
     file: str = ""  # the name of a file that was read, in its project
     place: str = ""  # the branch, the changed files and the folder, a line each
     patience: float = 0.0  # seconds to wait for a model and an index that are not ready yet
+    judged: Judged | None = None  # the rules that a call, or the end of the work, breaks
+    session: RuleSession | None = None  # which rules its agents have met
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Something that a source offers. `origin` is where it comes from: the error's line, or the goal of its entry."""
 
-    thing: Ghap | Value
+    thing: Ghap | Value | Rule
     reason: Reason
     origin: str = ""
     score: float | None = None
@@ -46,10 +51,18 @@ class Candidate:
         return self.thing
 
     @property
+    def rule(self) -> Rule:
+        """The thing, which is a rule."""
+        assert isinstance(self.thing, Rule)
+        return self.thing
+
+    @property
     def kind(self) -> AdviceKind:
         """The kind of the thing."""
         if isinstance(self.thing, Value):
             return AdviceKind.VALUE
+        if isinstance(self.thing, Rule):
+            return AdviceKind.RULE
         return AdviceKind.EXPERIENCE if self.thing.resolution else AdviceKind.ENTRY
 
     @property
@@ -63,6 +76,21 @@ class Candidate:
         return Item(self.id, self.kind, score=score, reason=self.reason)
 
 
+class Permission(StrEnum):
+    """What a client is to do with a call."""
+
+    DENY = "deny"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a client is to do with a call, and why: an agent reads it of a denial, a person of a question."""
+
+    permission: Permission
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The advice at a trigger. `notice` explains why there is none, if the agent should know."""
@@ -71,3 +99,4 @@ class Shown:
     text: str = ""  # as hooks print it
     line: str = ""  # for the person
     notice: str = ""
+    decision: Decision | None = None

@@ -11,7 +11,9 @@ from learning_memory_server.model.advice import AdviceKind, Item, Reason, Trigge
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
 
-_AT_THE_ACT: Final = frozenset({TriggerKind.ERROR, TriggerKind.FILE})
+_AT_TEXTS: Final = frozenset({TriggerKind.SESSION_START, TriggerKind.SUBAGENT_START, TriggerKind.PROMPT})
+_OF_ENTRIES: Final = frozenset({TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE})
+_ENDS: Final = frozenset({TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +24,21 @@ class Situation:
     caller: Caller
     lessons: Lessons
     shown: Sequence[Item] = ()  # what the agent was shown in its present context
-    loaded: AbstractSet[str] = frozenset()  # ids of the lessons that its client loads as rules
+    loaded: AbstractSet[str] = frozenset()  # ids of the lessons and rules that its client loads by itself
 
 
-def is_confirmed(_candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the folder is known to be of the project."""
-    return situation.caller.is_told
+def is_confirmed(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether the folder is known to be of the project. A rule for everywhere is the person's own words."""
+    is_everywhere = candidate.kind is AdviceKind.RULE and candidate.rule.is_everywhere
+    return situation.caller.is_told or is_everywhere
 
 
 def is_attended(candidate: Candidate, situation: Situation) -> bool:
     """Return whether an agent waits for the answer to a question: without one, the answer would replace the result."""
-    return situation.caller.is_attended or candidate.reason is not Reason.UNRESOLVED
+    is_reminder = candidate.reason is Reason.UNRESOLVED or (
+        candidate.kind is AdviceKind.RULE and situation.trigger.kind in _ENDS
+    )
+    return situation.caller.is_attended or not is_reminder
 
 
 def is_in_force(candidate: Candidate, situation: Situation) -> bool:
@@ -41,7 +47,9 @@ def is_in_force(candidate: Candidate, situation: Situation) -> bool:
 
 
 def is_new(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the agent has not been shown it yet."""
+    """Return whether the agent has not been shown it yet. At the act, a rule is a matter of its meetings."""
+    if candidate.kind is AdviceKind.RULE and situation.trigger.kind not in _AT_TEXTS | _OF_ENTRIES:
+        return True
     return all(candidate.shown != each.shown for each in situation.shown)
 
 
@@ -54,7 +62,7 @@ def is_seldom(candidate: Candidate, situation: Situation) -> bool:
 
 def is_not_loaded(candidate: Candidate, situation: Situation) -> bool:
     """Return whether its client does not load it as a rule. At the act, it is shown all the same."""
-    return situation.trigger.kind in _AT_THE_ACT or candidate.id not in situation.loaded
+    return situation.trigger.kind not in _AT_TEXTS | _OF_ENTRIES or candidate.id not in situation.loaded
 
 
 FILTERS: Final[Mapping[str, Callable[[Candidate, Situation], bool]]] = {

@@ -20,8 +20,9 @@ from learning_memory_server.advice.finder import NotReadyError
 from learning_memory_server.advice.matters import newest_of_each
 from learning_memory_server.advice.sources.open_entries import OpenEntriesSource, limited
 from learning_memory_server.advice.sources.place import PlaceSource
+from learning_memory_server.advice.sources.rules import RulesSource
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.advice import AdviceKind, TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from learning_memory_server.advice.sources.base import Source
     from learning_memory_server.lessons.notes import EntryNotes
     from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.rules.applying import Rules
 
 log = structlog.get_logger()
 
@@ -50,15 +52,18 @@ class Room:
         Raises:
             NotReadyError: If the model or the index is not ready, and this is a call whose reply should say so.
         """
-        if not (caller.is_told or trigger.kind is TriggerKind.SESSION_START):
-            return []
+        is_told = caller.is_told or trigger.kind is TriggerKind.SESSION_START
+        # A person's rules for everywhere need no confirmed project.
+        sources = [each for each in self.sources if is_told or isinstance(each, RulesSource)]
         budget, offered = BUDGETS[trigger.kind], list[Candidate]()
         situation = Situation(trigger, caller, self.lessons)
         try:
             async with asyncio.timeout(budget.seconds + observed.patience if self.has_deadline else None):
-                for source in self.sources:
+                for source in sources:
                     # A lesson about the very error is all that an error needs, whether or not it is shown again.
-                    is_enough = budget.items == 1 and any(is_in_force(each, situation) for each in offered)
+                    is_enough = budget.items == 1 and any(
+                        each.kind is not AdviceKind.RULE and is_in_force(each, situation) for each in offered
+                    )
                     if trigger.kind in source.kinds and not is_enough:
                         offered += await source.candidates(trigger, observed, caller)
         except NotReadyError as error:
@@ -75,16 +80,17 @@ class Room:
         passing = [each for each in matters if passes(each, situation)]
         if situation.trigger.kind is TriggerKind.SESSION_START:
             passing = text.fitting(limited(passing), self.notes(situation.caller))
-        return passing[: BUDGETS[situation.trigger.kind].items]
+        budget = BUDGETS[situation.trigger.kind]
+        rules = [each for each in passing if each.kind is AdviceKind.RULE][: budget.rules]
+        return [*rules, *(each for each in passing if each.kind is not AdviceKind.RULE)][: budget.items]
 
     async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
         """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""
         trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
         offered = await self.offered(trigger, Observed(place=place), caller)
-        if not caller.is_told:
-            return text.UNCONFIRMED if offered else ""
         candidates = self.passing(offered, Situation(trigger, caller, self.lessons))
-        return text.context(candidates, self.notes(caller), tool)
+        said = text.context(candidates, self.notes(caller), tool)
+        return f"{said}{text.UNCONFIRMED}" if text.hides(offered, caller) else said
 
     def notes(self, caller: Caller) -> text.Notes:
         """Return what says of an entry what became of its files."""
@@ -95,6 +101,6 @@ class Room:
         return note
 
 
-def room_of_starts(lessons: Lessons, names: Names, entry_notes: EntryNotes) -> Room:
+def room_of_starts(lessons: Lessons, names: Names, entry_notes: EntryNotes, rules: Rules) -> Room:
     """Return a room that chooses only what a session's start shows, for which it needs no model and no index."""
-    return Room((OpenEntriesSource(lessons.collector), PlaceSource(lessons, names)), lessons, entry_notes)
+    return Room((RulesSource(rules), OpenEntriesSource(lessons.collector), PlaceSource(lessons, names)), lessons, entry_notes)

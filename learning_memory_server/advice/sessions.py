@@ -1,8 +1,9 @@
 """The states of running sessions, in one object for each."""
 
 from asyncio import Task
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from learning_memory_server.advice.candidates import Shown
@@ -10,6 +11,7 @@ from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.session import RuleSession
 from learning_memory_server.system.recent import Recent
 
 _TASKS: Final = 16  # Tasks of subagents that are remembered until these start: the last ones
@@ -30,6 +32,10 @@ class SessionState:
     loaded: set[str] = field(default_factory=set)  # ids of the lessons that its client loads as rules
     answers: Recent[str, Task[tuple[Trigger, Shown]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
     tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
+    rules: RuleSession = field(default_factory=RuleSession)
+
+    def __post_init__(self) -> None:
+        self.rules.session = self.context
 
     def add_task(self, kind_of_agent: str, task: str) -> None:
         """Remember the task of a subagent: the event of its start does not say it."""
@@ -44,13 +50,25 @@ class SessionState:
         return mine[1]
 
 
-class Sessions:
-    """The states of the sessions that were heard of last."""
+@dataclass(frozen=True, slots=True)
+class RulesOff:
+    """A person's wish not to have rules for a while. It is kept in RAM: after a restart, rules are on again."""
 
-    def __init__(self, redaction: RedactionGate) -> None:
+    until: datetime | None  # None: until the sessions end that run now
+    session: str = ""  # a hash of its client's name, if it is for one session
+
+
+class Sessions:
+    """The states of the sessions that were heard of last. `dropped` gets each one that is no longer known."""
+
+    def __init__(
+        self, redaction: RedactionGate, dropped: Callable[[SessionState], None] = lambda _state: None
+    ) -> None:
         self._redaction = redaction
-        self._states: Recent[str, SessionState] = Recent()
+        self._dropped = dropped
+        self._states: Recent[str, SessionState] = Recent(dropped=dropped)
         self._contexts: Recent[str, str] = Recent()
+        self._rules_off: RulesOff | None = None
 
     def hear(self, caller: Caller, context: str) -> SessionState:
         """Return the state of a session.
@@ -60,8 +78,33 @@ class Sessions:
         if context:
             self._contexts[caller.session] = context
         name = self._contexts.get(caller.session, caller.session)
-        return self._states.of(name, lambda: SessionState(name, CommandWatch(self._redaction)))
+        return self._states.of(name, lambda: self._new(name))
+
+    def _new(self, name: str) -> SessionState:
+        state = SessionState(name, CommandWatch(self._redaction))
+        if self._rules_off and not self._rules_off.session:
+            state.rules.off_until = self._rules_off.until
+        return state
+
+    def rules_off(self, until: datetime | None = None, session: str = "") -> RulesOff:
+        """Show and count no rules until a time, in all sessions or in one; None: in those that run now, to their end.
+
+        A time in the past turns them on again.
+        """
+        name = self._contexts.get(session, session)
+        for state in self._states.values():
+            if not session or state.context in {session, name}:
+                state.rules.off_until = until or datetime.max.replace(tzinfo=UTC)
+        off = RulesOff(until, session)
+        self._rules_off = off if until and not session else self._rules_off
+        return off
 
     def end(self, state: SessionState) -> None:
         """Drop the state of a session that has ended."""
         self._states.pop(state.context, None)
+        self._dropped(state)
+
+    def close(self) -> None:
+        """Drop the states of all sessions."""
+        for state in [*self._states.values()]:
+            self.end(state)

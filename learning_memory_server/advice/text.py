@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final, NotRequired
 
 from typing_extensions import TypedDict
 
+from learning_memory_server.advice import sentences
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Reason, TriggerKind
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.sharing.check import told_name
@@ -18,6 +21,7 @@ from learning_memory_server.sharing.files import SharedEntry
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.candidates import Candidate
+    from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.trigger import Trigger
 
@@ -44,9 +48,9 @@ UNCONFIRMED: Final = (
 
 
 class RelatedItem(TypedDict):
-    """A past experience or a value that may be relevant to the hypothesis."""
+    """A past experience, a value or a rule of the user that may be relevant to the hypothesis."""
 
-    id: str
+    id: NotRequired[str]
     kind: str
     outcome: NotRequired[str]
     learned: str
@@ -61,7 +65,10 @@ def related(candidates: Sequence[Candidate], notes: Notes) -> list[RelatedItem]:
     return [_related(each.thing, most, notes) for each in candidates]
 
 
-def _related(thing: Ghap | Value, most: int, notes: Notes) -> RelatedItem:
+def _related(thing: Ghap | Value | Rule, most: int, notes: Notes) -> RelatedItem:
+    if isinstance(thing, Rule):
+        # Without its id: whoever knows that could answer in the person's place.
+        return RelatedItem(kind=AdviceKind.RULE.value, learned=sentences.named([thing], utc_now()))
     if isinstance(thing, Value):
         return RelatedItem(id=thing.id, kind=AdviceKind.VALUE.value, learned=shortened(one_line(thing.text), most))
     item = RelatedItem(
@@ -95,14 +102,32 @@ def origin_of(entry: Ghap) -> str:
 
 def text_at(trigger: Trigger, candidates: Sequence[Candidate], notes: Notes) -> str:
     """Return what a hook prints for a trigger; nothing if nothing is shown, or a reply shows it: see `related`."""
-    if not candidates or trigger.is_of_entry:
+    if not candidates or trigger.is_of_entry or trigger.kind is TriggerKind.CALL:
         return ""
     if trigger.kind is TriggerKind.SESSION_START:
         return context(candidates, notes)
-    first = candidates[0]
-    if first.reason is Reason.UNRESOLVED:
-        return _reminder(first.entry)
-    return f"{OPENING} {_sentence(trigger, first, notes)}"
+    rules = [each.rule for each in candidates if each.kind is AdviceKind.RULE]
+    others = [each for each in candidates if each.kind is not AdviceKind.RULE]
+    said = [_of_rules(trigger, rules)] if rules else []
+    if others and others[0].reason is Reason.UNRESOLVED:
+        said.append(_reminder(others[0].entry))
+    elif others:
+        said.append(f"{OPENING} {_sentence(trigger, others[0], notes)}")
+    return "\n".join(said)
+
+
+def _of_rules(trigger: Trigger, rules: Sequence[Rule]) -> str:
+    now = utc_now()
+    if trigger.kind is TriggerKind.SUBAGENT_START:
+        return "\n".join((sentences.TITLE, *(f"- {sentences.line_of(each, now)}" for each in rules)))
+    if trigger.kind in {TriggerKind.STOP, TriggerKind.SUBAGENT_STOP}:
+        return sentences.at_end(rules, now)
+    return sentences.named(rules, now) if trigger.kind is TriggerKind.PROMPT else sentences.after(rules, now)
+
+
+def hides(offered: Sequence[Candidate], caller: Caller) -> bool:
+    """Return whether something is not shown because nobody has confirmed what project the folder is of."""
+    return not caller.is_told and any(each.kind is not AdviceKind.RULE for each in offered)
 
 
 def _sentence(trigger: Trigger, first: Candidate, notes: Notes) -> str:
@@ -131,23 +156,26 @@ def _source(candidate: Candidate, notes: Notes) -> str:
 
 
 def context(candidates: Sequence[Candidate], notes: Notes, tool: str = TOOL) -> str:
-    """Return the lines of a session's start: open entries, lessons, and what others do.
+    """Return the lines of a session's start: rules, open entries, lessons, and what others do.
 
     What does not fit into `limits.CONTEXT_MAX` bytes of UTF-8 is left out whole. `tool` names the one that reads open
     entries.
     """
-    text = opening = f"{OPENING}\n"
+    text = opening = ""
     for title, lines in (
+        (sentences.TITLE, [_line_of(each, notes) for each in candidates if each.kind is AdviceKind.RULE]),
         (f"Open entries{tool}:", _open_lines(each for each in candidates if each.reason is Reason.OPEN)),
         ("Lessons:", [_lesson_line(each, notes) for each in candidates if each.kind is AdviceKind.EXPERIENCE]),
         ("Others are at work on:", _open_lines(each for each in candidates if each.reason is Reason.ELSEWHERE)),
     ):
-        lead = f"{title}\n"
+        # What follows the person's own words is none of theirs.
+        opening = opening if title is sentences.TITLE else opening or f"{OPENING}\n"
+        lead = f"{title}\n" if opening in text else f"{opening}{title}\n"
         for line in lines:
             longer = f"{text}{lead}- {line}\n"
             if len(longer.encode()) <= limits.CONTEXT_MAX:
                 text, lead = longer, ""
-    return "" if text == opening else text
+    return text
 
 
 def fitting(candidates: Sequence[Candidate], notes: Notes) -> list[Candidate]:
@@ -157,6 +185,8 @@ def fitting(candidates: Sequence[Candidate], notes: Notes) -> list[Candidate]:
 
 
 def _line_of(candidate: Candidate, notes: Notes) -> str:
+    if candidate.kind is AdviceKind.RULE:
+        return sentences.line_of(candidate.rule, utc_now())
     return _lesson_line(candidate, notes) if candidate.kind is AdviceKind.EXPERIENCE else _open_line(candidate)
 
 

@@ -19,6 +19,7 @@ class TriggerKind(StrEnum):
     SUBAGENT_START = "subagent"
     ENTRY_START = "start"
     ENTRY_UPDATE = "update"
+    CALL = "call"  # A command or an edit is about to be run
     COMMAND = "command"  # A command has ended
     ERROR = "error"  # A command has failed
     FILE = "file"  # A file was read or edited
@@ -34,6 +35,7 @@ class AdviceKind(StrEnum):
     VALUE = "value"
     ENTRY = "entry"  # An open entry
     MEMORY = "memory"  # Only cited
+    RULE = "rule"  # A sentence that a person has accepted
 
 
 class Effect(StrEnum):
@@ -56,6 +58,7 @@ class Reason(StrEnum):
     ELSEWHERE = "elsewhere"  # It is open, and somebody else is at work on it
     UNRESOLVED = "unresolved"  # It is open, and the agent is about to end its work
     HELPED = "helped"  # It helped others most
+    RULE = "rule"  # A person wants it to be known here
     IN_FORCE = "in_force"  # In earlier journals: one of the project's best values in force
     LATEST = "latest"  # In earlier journals: one of the project's latest lessons
 

@@ -1,5 +1,6 @@
 """Rules: what a person wants, in a sentence, and what a machine sees of it in the calls of agents."""
 
+import hashlib
 import re
 import secrets
 from dataclasses import dataclass, field
@@ -125,7 +126,7 @@ class RuleCount(Recorded):
     followed: int = 0
     reminded: int = 0  # how many calls were not run, with the rule as the reason
     broken: int = 0  # how many ran nevertheless
-    stopped: int = 0  # how many a person, or nobody in an unattended session, let run
+    stopped: int = 0  # how many were not run because a person was asked and said no, or could not be asked
     call: str = ""  # the last one that broke it, without secrets and folders of this machine
 
 
@@ -145,6 +146,11 @@ class Suggestion:
 
 
 RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch
+
+
+def count_id(rule: str, session: str) -> str:
+    """Return the id of the record of how a rule fared in a session."""
+    return f"count_{hashlib.sha256(f'{rule} {session}'.encode()).hexdigest()[:24]}"
 
 
 def new_rule_id() -> str:

@@ -23,7 +23,10 @@ class Trigger:
     command: str = ""
     output: str = ""
     error: str = ""  # what the client says of a command that failed
-    file: str = ""  # what a tool has read or edited, mostly an absolute path
+    file: str = ""  # what a tool has read or edited, or is about to edit, mostly an absolute path
+    content: str = ""  # the new text of an edit
+    before: str = ""  # the text that it replaces
+    loads: tuple[str, ...] = ()  # the names of the files of rules that the client loads at a start
     source: str = ""  # why a session begins
     is_edit: bool = False  # the file was edited, or made
     is_background: bool = False  # the command goes on, so that nothing is known of its end

@@ -9,11 +9,15 @@ V = TypeVar("V")
 
 
 class Recent(dict[K, V]):
-    """A dict of at most so many things: those that were set, or read by `[]` or `of`, last."""
+    """A dict of at most so many things: those that were set, or read by `[]` or `of`, last.
 
-    def __init__(self, most: int = _MOST) -> None:
+    `dropped` is called with each thing that there is no room for any more.
+    """
+
+    def __init__(self, most: int = _MOST, dropped: Callable[[V], None] | None = None) -> None:
         super().__init__()
         self._most = most
+        self._dropped = dropped
 
     def __getitem__(self, key: K) -> V:
         self[key] = found = super().__getitem__(key)
@@ -23,7 +27,9 @@ class Recent(dict[K, V]):
         self.pop(key, None)
         super().__setitem__(key, value)
         if len(self) > self._most:
-            del self[next(iter(self))]
+            gone = self.pop(next(iter(self)))
+            if self._dropped:
+                self._dropped(gone)
 
     def of(self, key: K, new: Callable[[], V]) -> V:
         """Return the value of a key, by default a new one."""

@@ -124,6 +124,8 @@ HOOK_SILENCE: Final = 600.0  # A hub counts as silent: a killed one cannot say t
 HOOKS_REST: Final = 10.0  # Hooks are answered with nothing once no hub was reached
 HOOK_IS_LATE: Final = 1.0  # After this silence, a hook that its client gives up says something about the hub
 
+ONE_MESSAGE: Final = 0.3  # From one call of an agent's message to the next; a model takes longer for another message
+
 # ---- A person, for a command
 
 COMMAND_HUNG_AFTER: Final = 8.0  # A sign of life from a hub

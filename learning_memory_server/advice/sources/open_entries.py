@@ -36,8 +36,10 @@ class OpenEntriesSource:
 
 
 def limited(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return a few candidates of a session's start: open entries, lessons, and what others do, in this order."""
+    """Return a few candidates of a session's start: rules, open entries, lessons, and what others do, in this order."""
+    rules = [each for each in candidates if each.reason is Reason.RULE]
     ours = [each for each in candidates if each.reason is Reason.OPEN]
     others = [each for each in candidates if each.reason is Reason.ELSEWHERE]
-    lessons = [each for each in candidates if each.reason not in {Reason.OPEN, Reason.ELSEWHERE}]
-    return [each for group in (ours, lessons, others) for each in group[: limits.CONTEXT_SHOWN]]
+    lessons = [each for each in candidates if each.reason not in {Reason.RULE, Reason.OPEN, Reason.ELSEWHERE}]
+    groups = (rules, limits.CONTEXT_RULES), *((each, limits.CONTEXT_SHOWN) for each in (ours, lessons, others))
+    return [each for group, most in groups for each in group[:most]]

@@ -1,0 +1,93 @@
+"""What agents and persons read of rules: the person's own sentence, its day, and what became of the call."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from learning_memory_server.advice.candidates import Decision, Permission
+from learning_memory_server.model.lines import counted, one_line
+from learning_memory_server.model.rule import OriginKind, Rule
+from learning_memory_server.rules.session import Meeting, Ruling
+
+TITLE = "Rules of your user:"
+OFF = "learning-memory-server rules off"
+ALL = "learning-memory-server rules"
+
+
+def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
+    """Return what a client is to do with a call; None if it runs."""
+    if meeting.ruling is Ruling.RUN:
+        return None
+    if meeting.ruling is Ruling.ASK:
+        their = "this rule" if len(meeting.rules) == 1 else "these rules"
+        sentence = named(meeting.rules, now, "Your rule")
+        return Decision(Permission.ASK, f"{sentence} This call breaks {their}. Run it this once?")
+    end = (
+        "Nobody can be asked now, so go on without it."
+        if meeting.ruling is Ruling.STOP
+        else "Change the call and go on."
+    )
+    return Decision(Permission.DENY, f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so it was not run. {end}")
+
+
+def beside(meeting: Meeting, now: datetime) -> str:
+    """Return what an agent reads of a call that a person was asked about: the question is not for the agent."""
+    if meeting.ruling is not Ruling.ASK:
+        return ""
+    return f"{named(meeting.rules, now)} Your user was asked before this call was run; the answer is for this call alone."
+
+
+def person_of(meeting: Meeting) -> str:
+    """Return the line for the person, at the first call of a session that was not run."""
+    if not meeting.is_first or not meeting.rules:
+        return ""
+    rules = ", ".join(f'"{one_line(each.text)}" ({each.id})' for each in meeting.rules)
+    return f"The agent was reminded of {rules}. No reminders in this session: {OFF}"
+
+
+def after(rules: Sequence[Rule], now: datetime) -> str:
+    """Return what an agent reads after a call that ran, although it breaks rules."""
+    return f"{named(rules, now)} The last call broke {_it(rules)}." if rules else ""
+
+
+def at_end(rules: Sequence[Rule], now: datetime) -> str:
+    """Return what an agent reads that is about to end its work without what rules want."""
+    return f"{named(rules, now)} This has not been done since the last edit." if rules else ""
+
+
+def left_out(number: int) -> str:
+    """Return the line for the person about rules that there was no room for at a start."""
+    if not number:
+        return ""
+    return f"{counted(number, 'more rule')} for every session {'was' if number == 1 else 'were'} not shown: {ALL}"
+
+
+def line_of(rule: Rule, now: datetime) -> str:
+    """Return a rule as a line of a list."""
+    return f"{one_line(rule.text)} ({_source(rule, now)})"
+
+
+def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user") -> str:
+    """Return rules with where they come from."""
+    if len(rules) == 1:
+        (rule,) = rules
+        if rule.origin.kind is OriginKind.FILE and rule.origin.name:
+            day = _day(rule.created_at, now)
+            return f'{noun}, from {one_line(rule.origin.name)} (accepted {day}): "{one_line(rule.text)}".'.replace('.".', '."')
+        return f'{noun} ({_source(rule, now)}): "{one_line(rule.text)}".'.replace('.".', '."')
+    several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in rules)
+    return f"{noun.replace('ule', 'ules', 1)}: {several}."
+
+
+def _source(rule: Rule, now: datetime) -> str:
+    """Return where a rule comes from: the day of its words, or its file and the day of the yes."""
+    if rule.origin.kind is OriginKind.FILE and rule.origin.name:
+        return f"from {one_line(rule.origin.name)}, accepted {_day(rule.created_at, now)}"
+    return _day(rule.origin.at or rule.created_at, now)
+
+
+def _day(moment: datetime, now: datetime) -> str:
+    return f"{moment.day} {moment:%b}" if moment.year == now.year else f"{moment.day} {moment:%b %Y}"
+
+
+def _it(rules: Sequence[Rule]) -> str:
+    return "it" if len(rules) == 1 else "them"
