@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli import command, out
+from learning_memory_server.cli import command, out, rules_status
 from learning_memory_server.cli.access import find_hub, stop_running_hub
+from learning_memory_server.cli.waiting import waiting
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model.entry import Ghap
@@ -99,10 +99,20 @@ def _without_hub(who: Mapping[str, Any] | None) -> str:
 
 
 @commands.command(example="--json")
-def status() -> command.Result:
-    """Show what is stored, where, and which process is using it."""
+def status(
+    week: Annotated[bool, typer.Option("--week", help="Only how each rule fared in the last seven days.")] = False,
+) -> command.Result:
+    """Show what is stored, where, and which process is using it.
+
+    First come calls that an enforced rule of yours stopped, and calls that ran
+    against one.
+    """
     settings = command.open_settings()
     stored = command.Offline(settings)
+    if week:
+        rows = rules_status.week_of(stored, utc_now())
+        rules_status.show_week(rows)
+        return command.Result({"week": rows})
     journal, values, failures = stored.journal, stored.value_log, stored.failure_log
     resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
@@ -129,19 +139,13 @@ def status() -> command.Result:
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "waiting": _waiting(stored),
+        "waiting": asyncio.run(waiting(stored)),
         "shown": advice_views.shown(stored.advice_log, stored.effects),
+        "rules": rules_status.document_of(stored),
     }
+    out.facts(rules_status.alarms(stored, utc_now()))
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
     return command.Result(document)
-
-
-def _waiting(stored: command.Offline) -> int:
-    """Return how many things wait for a yes; 0 if a newer version has written what this one does not understand."""
-    with suppress(LearningMemoryError):
-        projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}
-        return sum(len(stored.review.waiting(project, utc_now())) for project in projects)
-    return 0
 
 
 def _status_facts(
@@ -175,6 +179,7 @@ def _status_facts(
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
         ("shown", advice_views.in_words(document["shown"])),
+        ("rules", rules_status.in_words(document["rules"])),
         (
             "waiting",
             f"{document['waiting']:,} for your yes: `learning-memory-server review`" if document["waiting"] else None,

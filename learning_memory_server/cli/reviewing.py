@@ -12,9 +12,10 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.answering import Answers, from_words, show_limits
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
-from learning_memory_server.cli.maintenance.learning import past_here, read_lesson
+from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.person import only_you
 from learning_memory_server.cli.rule_keeping import sentence
+from learning_memory_server.cli.waiting import past_here
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now

@@ -11,6 +11,7 @@ from learning_memory_server.cli.command import Commands, Offline, Result, curren
 from learning_memory_server.cli.listing import Facts
 from learning_memory_server.cli.person import only_you
 from learning_memory_server.cli.showing import Fact
+from learning_memory_server.cli.waiting import show_waiting
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
@@ -71,6 +72,7 @@ async def rules(
         out.say('No rules here yet. To make one: learning-memory-server rule add "We use pnpm, not npm"')
     if left := len(found) - len(shown):
         out.say(f"{out.counted(left, 'sentence')} declined, put off or retired: learning-memory-server rules --all")
+    await show_waiting(stored)
     return Result({"rules": [rule_views.rule(each, fared[each.id]) for each in found]})
 
 

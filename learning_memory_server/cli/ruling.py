@@ -120,10 +120,9 @@ def _call_form(call: str) -> CallForm:
         words = shlex.split(call)
     except ValueError:
         words = []
-    named = tuple(each for each in words if not each.startswith("-"))
-    if not named:
+    if not words or words[0].startswith("-"):
         raise InvalidInputError("--call: must begin with a program, such as 'git push'.")
-    return CallForm(named, having=tuple(each for each in words if each.startswith("-")))
+    return CallForm(tuple(words))
 
 
 def _inside(folder: str) -> str:

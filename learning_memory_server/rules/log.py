@@ -38,14 +38,15 @@ class RuleCounts(Records[RuleCount]):
         counts = defaultdict[str, list[RuleCount]](list)
         for each in self.all():
             counts[each.rule].append(each)
-        return {each.id: _total(counts[each.id]) for each in rules}
+        return {each.id: total(counts[each.id]) for each in rules}
 
     def about(self, rule: str) -> list[RuleCount]:
         """Return the records of a rule, oldest first."""
         return sorted((each for each in self.all() if each.rule == rule), key=lambda each: as_seen(each.created_at))
 
 
-def _total(counts: list[RuleCount]) -> Fared:
+def total(counts: list[RuleCount]) -> Fared:
+    """Return how a rule has fared in these sessions together."""
     return Fared(
         len(counts),
         sum(each.followed for each in counts),

@@ -1,13 +1,12 @@
 """`report` and `learn-from`: read the transcripts of earlier sessions, and show and keep what they teach."""
 
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -16,16 +15,14 @@ from learning_memory_server.cli.command import Commands, Offline, Result, curren
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LearnReport, LeftOut
 from learning_memory_server.cli.report import ask_about, document_of, show_report
+from learning_memory_server.cli.waiting import past_here
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import unknown
 from learning_memory_server.model.caller import folder_of, git_output
-from learning_memory_server.model.moment import utc_now
-from learning_memory_server.rules.report import PastReport, Transcript, past_report
+from learning_memory_server.rules.report import Transcript
 from learning_memory_server.server.claims import claims_of
-from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.sharing.tree import top_of
 
 _MB: Final = 1_000_000
 
@@ -188,20 +185,3 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
-
-
-async def past_here(
-    settings: Settings, stored: Offline, found: Sequence[Transcript] = (), **watching: Any
-) -> PastReport:
-    """Return what transcripts and this folder's files of rules say; without transcripts, what waits in the files."""
-    return await past_report(
-        current_project(settings),
-        top_of(folder_of(os.environ)),
-        found,
-        gate=redaction_gate(settings),
-        environment=os.environ,
-        rules=stored.rule_log.all(),
-        memories=stored.memory_log.all(),
-        now=utc_now(),
-        **watching,
-    )

@@ -1,0 +1,73 @@
+"""What `status` says of rules: first what was stopped, or ran although it is enforced; then how rules fared."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.command import Offline
+from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.rule import Rule, RuleCount, RuleState
+from learning_memory_server.rules.log import Fared, total
+from learning_memory_server.server.views import fields, rule_views
+
+_WEEK: Final = timedelta(days=7)
+_TOTAL: Final = ("followed", "reminded", "broken", "stopped")
+
+
+def accepted(stored: Offline) -> list[Rule]:
+    """Return the rules of all projects that agents are shown, the newest first."""
+    found = [each for each in stored.rule_log.all() if each.state is RuleState.ACCEPTED and not each.imported]
+    return sorted(found, key=lambda each: as_seen(each.changed_at), reverse=True)
+
+
+def document_of(stored: Offline) -> dict[str, int]:
+    """Return a `RulesStatus`: how all rules fared since their yes."""
+    rules = accepted(stored)
+    fared = stored.rule_counts.fared(rules).values()
+    counted = {name: sum(getattr(each, name) for each in fared) for name in _TOTAL}
+    return {"accepted": len(rules), "enforced": sum(each.is_enforced for each in rules), **counted}
+
+
+def week_of(stored: Offline, now: datetime) -> list[dict[str, Any]]:
+    """Return a `RuleWeek` of each rule: how it fared in the last seven days."""
+    return [fields(("id", "text", *_TOTAL), each, _recent(stored, each, now)[1]) for each in accepted(stored)]
+
+
+def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
+    """Return what a person has to know first: calls that were stopped, and calls that ran against an enforced rule."""
+    found = []
+    for each in accepted(stored):
+        counts, fared = _recent(stored, each, now)
+        if not each.is_enforced or not (fared.stopped or fared.broken):
+            continue
+        name = f'{rule_views.short_id(each.id)}, "{out.one_line(each.text)}"'
+        call = next((f", the last one `{out.one_line(count.call)}`" for count in counts[::-1] if count.call), "")
+        if fared.stopped:
+            found.append(("stopped", f"{out.counted(fared.stopped, 'call')} in 7 days by your rule {name}"))
+        if fared.broken:
+            ran = f"{out.counted(fared.broken, 'call')} in 7 days ran against your rule {name}{call}"
+            found.append(("broken", f"{ran}: the server was down, or nobody could be asked"))
+    return found
+
+
+def in_words(found: dict[str, int]) -> str:
+    """Say how all rules fared."""
+    if not found["accepted"]:
+        return 'none yet: learning-memory-server report, or rule add "..."'
+    enforced = f" ({found['enforced']:,} enforced)" if found["enforced"] else ""
+    return f"{found['accepted']:,}{enforced}: {', '.join(f'{found[name]:,} {name}' for name in _TOTAL)}"
+
+
+def show_week(week: Sequence[dict[str, Any]]) -> None:
+    """Print how each rule fared in the last seven days."""
+    rows = [[rule_views.short_id(each["id"]), *(f"{each[name]:,}" for name in _TOTAL), each["text"]] for each in week]
+    if rows:
+        out.table(["rule", *_TOTAL, "text"], rows, numbers=_TOTAL)
+    else:
+        out.say("No rules yet.")
+
+
+def _recent(stored: Offline, each: Rule, now: datetime) -> tuple[list[RuleCount], Fared]:
+    counts = [count for count in stored.rule_counts.about(each.id) if as_seen(count.created_at) >= as_seen(now) - _WEEK]
+    return counts, total(counts)

@@ -1,0 +1,51 @@
+"""What waits for a person's answer: sentences in files of rules that may become rules, and lessons of others."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.command import Offline, current_project
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.model.caller import folder_of
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.rules.report import PastReport, Transcript, past_report
+from learning_memory_server.server.composition.backends import redaction_gate
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing.tree import top_of
+
+
+async def past_here(
+    settings: Settings, stored: Offline, found: Sequence[Transcript] = (), **watching: Any
+) -> PastReport:
+    """Return what transcripts and this folder's files of rules say; without transcripts, what waits in the files."""
+    return await past_report(
+        current_project(settings),
+        top_of(folder_of(os.environ)),
+        found,
+        gate=redaction_gate(settings),
+        environment=os.environ,
+        rules=stored.rule_log.all(),
+        memories=stored.memory_log.all(),
+        now=utc_now(),
+        **watching,
+    )
+
+
+async def waiting(stored: Offline) -> int:
+    """Return how many things wait for a yes: here, without a look into transcripts, and lessons of all projects.
+
+    0 if a newer version has written what this one does not understand.
+    """
+    with suppress(LearningMemoryError):
+        projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}
+        lessons = sum(len(stored.review.waiting(project, utc_now())) for project in projects)
+        return lessons + len((await past_here(stored.settings, stored)).suggestions)
+    return 0
+
+
+async def show_waiting(stored: Offline) -> None:
+    """Print one quiet line if something waits."""
+    if out.is_for_people() and (count := await waiting(stored)):
+        out.say(f"{out.counted(count, 'suggestion')} {'waits' if count == 1 else 'wait'}: `review`", "dim")
