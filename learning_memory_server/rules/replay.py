@@ -1,0 +1,148 @@
+"""Past sessions again, each file read once: prompts, calls before they ran, and how these ended."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from learning_memory_server.lessons.errors.transcripts import (
+    SHELLS,
+    UNREADABLE,
+    Passed,
+    Refused,
+    agent_of,
+    lines_of,
+    moment_of,
+    parts_of,
+    ran_in,
+    record_of,
+    refused_by,
+    text_of,
+)
+from learning_memory_server.lessons.errors.watch import Ran
+from learning_memory_server.rules.shell import READ_MAX
+from learning_memory_server.system.recent import Recent
+
+_NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})
+_PROMPT_MAX: Final = 20_000  # Characters of a prompt that are looked at
+_CALLS: Final = (b'"tool_use"', b'"tool_result"')
+_PROMPTS: Final = (b'"type":"user"', b'"type": "user"')
+_PROGRESS: Final = b'"parentToolUseID"'  # A copy of what a subagent did
+_QUEUED: Final = b'"enqueue"'
+_INTERRUPTED: Final = "[Request interrupted by user"
+_BY_CLIENT: Final = "<local-command- <bash- <task-notification> <system-reminder> Caveat:"
+"""How texts begin that the client wrote in the person's place."""
+
+
+class Prompt(NamedTuple):
+    """What a person wrote to the main agent; `is_more` if it came while the agent worked."""
+
+    session: str
+    text: str
+    at: datetime | None
+    is_more: bool = False
+    is_interruption: bool = False
+    is_summary: bool = False  # of what was before: the context is a new one
+
+
+class Asked(NamedTuple):
+    """A call of a tool, before it ran."""
+
+    id: str
+    session: str
+    agent: str
+    tool: str
+    given: dict[str, Any]
+    folder: str
+    at: datetime | None
+
+    @property
+    def call(self) -> str:
+        """The command or the file."""
+        return next(filter(None, (text_of(self.given.get(key)) for key in sorted(_NAMES))), "")
+
+
+class Over(NamedTuple):
+    """The end of a call: how a command ended, or that a person refused it."""
+
+    asked: Asked
+    at: datetime | None
+    is_error: bool
+    has_run: bool  # whether it was neither refused nor stopped
+    ran: Ran | None = None
+    refused: Refused | None = None
+
+
+Event = Prompt | Asked | Over
+
+
+def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Event]:
+    """Yield what happened in a transcript, in its order, line by line; `read` gets the number of bytes read."""
+    waiting = Recent[str, Asked]()
+    try:
+        for line in lines_of(path, read):
+            has_calls = not line or any(mark in line for mark in _CALLS)
+            if not (has_calls or any(mark in line for mark in _PROMPTS) or _QUEUED in line) or _PROGRESS in line:
+                continue
+            if record := _record(line):
+                yield from _events(record, path, waiting)
+            elif has_calls:
+                passed.lines += 1
+    except UNREADABLE as error:
+        passed.note(path, error)
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    """Return the object of a line: what the quick reader refuses, such as half a character, the other one may read."""
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return record_of(line)
+    return found if isinstance(found, dict) else {}
+
+
+def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> Iterator[Event]:
+    kind, at = record.get("type"), moment_of(record.get("timestamp"))
+    session, message = text_of(record.get("sessionId")) or path.name.partition(".")[0], record.get("message")
+    if kind == "queue-operation" and record.get("operation") == "enqueue":
+        yield Prompt(session, text_of(record.get("content")), at, is_more=True)
+    if not isinstance(message, dict):
+        return
+    parts, said, agent = parts_of(message.get("content")), list[str](), agent_of(record)
+    for part in parts:
+        name = part.get("type")
+        if (kind, name) == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
+            folder = text_of(record.get("cwd"))
+            asked = Asked(text_of(part.get("id")), session, agent, text_of(part.get("name")), given, folder, at)
+            waiting[asked.id] = asked
+            yield asked
+        elif (kind, name) == ("user", "tool_result"):
+            if before := waiting.pop(text_of(part.get("tool_use_id")), None):
+                yield _over(record, part, before, path)
+        elif (kind, name) == ("user", "text"):
+            said.append(text_of(part.get("text")))
+    text = "\n".join(said)
+    if text and not agent and record.get("isMeta") is not True and not text.startswith(tuple(_BY_CLIENT.split())):
+        is_summary = record.get("isCompactSummary") is True
+        is_interruption = text.startswith(_INTERRUPTED)
+        yield Prompt(session, text, at, is_interruption=is_interruption, is_summary=is_summary)
+
+
+def _over(record: dict[str, Any], part: dict[str, Any], asked: Asked, path: Path) -> Over:
+    at, is_error = moment_of(record.get("timestamp")), part.get("is_error") is True
+    refused = refused_by(record, part, (asked.id, asked.tool, asked.call)) if is_error else None
+    ran = ran_in(record, part, asked.call, path) if asked.tool in SHELLS and asked.call else None
+    has_run = refused is None and (ran is not None or not is_error)
+    return Over(asked, at, is_error, has_run, ran, refused)
+
+
+def slim(event: Event) -> Event:
+    """Return an event without what commands wrote and what edits have changed, which may be much to hold."""
+    if isinstance(event, Prompt):
+        return event._replace(text=event.text[:_PROMPT_MAX])
+    asked = event if isinstance(event, Asked) else event.asked
+    kept = {key: text_of(value)[:READ_MAX] if key in _NAMES else "" for key, value in asked.given.items()}
+    asked = asked._replace(given=kept if asked.tool in SHELLS or _NAMES & kept.keys() else {})
+    return asked if isinstance(event, Asked) else event._replace(asked=asked, ran=None)
