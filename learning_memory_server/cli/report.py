@@ -20,15 +20,15 @@ _LABEL: Final = 14  # Columns of a label, of which longer ones have more
 
 def show_report(report: PastReport) -> None:
     """Print the lines of a report, with their numbers."""
-    days = f", {_days(report.first, report.last)}" if report.first and report.last else ""
-    ran = f"{out.counted(report.commands, 'command')}, of which {report.failed:,} failed"
-    out.say(f"{out.counted(report.sessions, 'session')}{days}: your agents ran {ran}.", "bold")
+    ran = f"{out.counted(report.commands, 'command')}, of which {report.failed:,} failed."
+    days = f" {_days(report.first, report.last)}." if report.first and report.last else ""
+    out.say(f"In {out.counted(report.sessions, 'session')} your agents ran {ran}{days}", "bold")
     width = max(map(len, (each.label for each in report.lines)), default=0)
     for number, each in enumerate(report.lines, 1):
         lead = Text.assemble((f"{number:>2}  ", "bold"), (f"{out.one_line(each.label):<{min(width, _LABEL)}}  ", "red"))
         out.hanging(lead, Text(out.one_line(each.text)))
     if not report.lines:
-        out.say("No rule that you have was broken, and no command failed in the same way in two sessions.")
+        out.say("No rule of yours was broken, and no command failed in the same way in two sessions.")
 
 
 async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = True) -> None:
@@ -79,4 +79,6 @@ def _chosen(numbers: set[int], most: int) -> list[int]:
 
 
 def _days(first: date, last: date) -> str:
-    return f"{first}" if first == last else f"{first} to {last}"
+    end = f"{last.day} {last:%b %Y}"
+    begin = f"{first.day} {first:%b}{'' if first.year == last.year else f' {first.year}'} to "
+    return end if first == last else f"{begin}{end}"

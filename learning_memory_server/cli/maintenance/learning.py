@@ -2,7 +2,6 @@
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from time import monotonic
@@ -20,7 +19,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import unknown
 from learning_memory_server.model.caller import folder_of, git_output
-from learning_memory_server.rules.report import Transcript
+from learning_memory_server.rules.sessions import Transcript
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 
@@ -176,11 +175,8 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
         lesson.past = await past_here(
             settings, stored, found, passed=lesson.passed, progress=progress, has_strayed=owners.has_strayed
         )
-    # What is read from elsewhere may be of another machine, as what an archive brings.
-    own = transcripts.projects_folder(os.environ).resolve()
-    is_imported = not lesson.place.resolve().is_relative_to(own)
     for learned in lesson.past.errors:
-        new = unknown([replace(each, imported=is_imported) for each in learned], stored.failure_log)
+        new = unknown(learned, stored.failure_log)
         lesson.known += len(learned) - len(new)
         if new:
             lesson.errors.append(new)
