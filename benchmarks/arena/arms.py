@@ -231,7 +231,7 @@ def _texts(told: Path) -> Iterator[str]:
             for text in [block["text"] for block in said.get("result", {}).get("content", ())] or [line]:
                 found = json.loads(text) if text.startswith("{") else {}
                 if context := found.get("hookSpecificOutput"):
-                    yield context["additionalContext"]
+                    yield context.get("additionalContext") or context["permissionDecisionReason"]
                 elif text not in {line, "{}"}:
                     yield text
 

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.advice import text
+from learning_memory_server.advice import sentences, text
 from learning_memory_server.advice.budget import BUDGETS
-from learning_memory_server.advice.candidates import Candidate, Shown
-from learning_memory_server.advice.filters import Situation
+from learning_memory_server.advice.candidates import Candidate, Observed, Shown
+from learning_memory_server.advice.filters import Situation, passes
 from learning_memory_server.advice.finder import NotReadyError
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.model.advice import Advice, Item, Reason, TriggerKind
+from learning_memory_server.model.advice import Advice, AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.model.value import Value
+from learning_memory_server.rules.session import Judged, Meeting, RuleSession, Ruling
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.log import AdviceLog
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.open_entries import LiveSessions
     from learning_memory_server.lessons.values.log import ValueLog
     from learning_memory_server.model.moment import Clock
+    from learning_memory_server.rules.applying import Rules
 
 _AT_ONCE: Final = timedelta(seconds=2)  # Within this, a start that a client may say late is that of the first prompt
 
@@ -49,6 +52,7 @@ class Advisor:
     log: AdviceLog
     sessions: Sessions
     observer: Observer
+    rules: Rules
     live: LiveSessions
     clock: Clock
 
@@ -84,10 +88,14 @@ class Advisor:
         for each in triggers:
             trigger, answer = await self._once(each, caller, state)
             shown.append(answer)
+        if trigger.kind is not TriggerKind.ERROR and not any(each.candidates for each in shown):
+            # One event, one write.
+            self.rules.save(state.rules.first_breaches())
         if trigger.kind is TriggerKind.SESSION_END:
             self.live.ended(caller.session)
             self.sessions.end(state)
-        return replace(shown[-1], text="".join(each.text for each in shown))
+        line = "\n".join(each.line for each in shown if each.line)
+        return replace(shown[-1], text="".join(each.text for each in shown), line=line)
 
     async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
         """Return the observed trigger and its advice: a call that its client reports twice counts once."""
@@ -101,32 +109,80 @@ class Advisor:
         """Return the observed trigger and its advice."""
         if trigger.kind is TriggerKind.SESSION_START:
             state.started_at = self.clock()
-        trigger, observed = await self.observer.observe(trigger, caller, state)
-        if trigger.kind not in BUDGETS:
+        judged = await self.rules.observe(trigger, caller, state.rules)
+        if trigger.kind is TriggerKind.CALL and not (judged and judged.broken):
+            if judged:
+                self._meet(judged, trigger, caller, state)
             return trigger, Shown()
+        trigger, observed = await self.observer.observe(trigger, caller, state)
+        if trigger.kind not in BUDGETS or (trigger.kind is TriggerKind.COMMAND and judged is None):
+            return trigger, Shown()
+        observed = replace(observed, judged=judged, session=state.rules)
         entry = trigger.entry or self.observer.collector.still_open.current(caller)
         line = self._line(trigger, caller, entry, state.context)
         if line.key and (known := self.log.find(line.id)):
-            return trigger, self._shown(trigger, self._candidates_of(known), caller)
+            candidates = self._candidates_of(known)
+            return trigger, self._shown(trigger, candidates, caller, met_again(candidates, trigger, caller))
         try:
             offered, notice = await self.room.offered(trigger, observed, caller), ""
         except NotReadyError:
             offered, notice = [], text.NOT_READY
         # Nothing awaits from here on: two calls of an agent at once are not shown the same.
-        candidates = self.room.passing(offered, self._situation(trigger, caller, state))
+        situation = self._situation(trigger, caller, state)
+        candidates = self.room.passing(offered, situation)
+        candidates, meeting = self._settled(candidates, judged, trigger, caller, state)
         if observed.failure:
             self.log.record_failure(self._with_advice(observed.failure, candidates, trigger))
         elif candidates:
             self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
-        if offered and not caller.is_told and trigger.kind is TriggerKind.SESSION_START:
-            return trigger, Shown(text=text.UNCONFIRMED)
-        return trigger, replace(self._shown(trigger, candidates, caller), notice=notice)
+        shown = replace(self._shown(trigger, candidates, caller, meeting), notice=notice)
+        if trigger.kind is not TriggerKind.SESSION_START:
+            return trigger, shown
+        passing = [each for each in offered if each.kind is AdviceKind.RULE and passes(each, situation)]
+        left = sentences.left_out(sum(each not in candidates for each in passing))
+        unconfirmed = text.UNCONFIRMED if text.hides(offered, caller) else ""
+        return trigger, replace(shown, text=f"{shown.text}{unconfirmed}", line=left)
+
+    def _settled(
+        self, candidates: list[Candidate], judged: Judged | None, trigger: Trigger, caller: Caller, state: SessionState
+    ) -> tuple[list[Candidate], Meeting]:
+        """Return what is shown of rules at an act, which depends on how often their agent has met them."""
+        rules = [each.rule for each in candidates if each.kind is AdviceKind.RULE]
+        meeting, met = Meeting(), tuple(rules)
+        if trigger.kind is TriggerKind.CALL and judged:
+            meeting = self._meet(replace(judged, broken=tuple(rules)), trigger, caller, state)
+            met = meeting.rules
+        elif trigger.kind in {TriggerKind.COMMAND, TriggerKind.FILE}:
+            met = tuple(state.rules.tell(caller.agent or MAIN_AGENT, rules))
+        elif trigger.kind in {TriggerKind.STOP, TriggerKind.SUBAGENT_STOP}:
+            state.rules.remind_at_end(rules)
+        return [each for each in candidates if each.kind is not AdviceKind.RULE or each.rule in met], meeting
+
+    def _meet(self, judged: Judged, trigger: Trigger, caller: Caller, state: SessionState) -> Meeting:
+        agent = caller.agent or MAIN_AGENT
+        return state.rules.meet(agent, trigger.key, judged, self.clock(), is_attended=caller.is_attended)
+
+    async def would_show(self, trigger: Trigger, caller: Caller) -> Shown:
+        """Return what a new agent would be shown at a call, in a session that a person attends; nothing is recorded."""
+        state = RuleSession()
+        judged = await self.rules.observe(trigger, caller, state)
+        if judged is None or not judged.broken:
+            return Shown()
+        offered = await self.room.offered(trigger, Observed(judged=judged, session=state), caller)
+        candidates = self.room.passing(offered, Situation(trigger, caller, self.room.lessons))
+        judged = replace(judged, broken=tuple(each.rule for each in candidates))
+        meeting = state.meet(MAIN_AGENT, "", judged, self.clock(), is_attended=caller.is_attended)
+        return self._shown(trigger, candidates, caller, meeting)
+
+    def close(self) -> None:
+        """Write how rules fared in the sessions that have not ended."""
+        self.sessions.close()
 
     def _situation(self, trigger: Trigger, caller: Caller, state: SessionState) -> Situation:
         agent = caller.agent or MAIN_AGENT
         since = state.context_since if agent == MAIN_AGENT else None
         shown = self.log.shown_to(state.context, agent, since)
-        return Situation(trigger, caller, self.room.lessons, shown, state.loaded)
+        return Situation(trigger, caller, self.room.lessons, shown, state.loaded | state.rules.loaded)
 
     def _line(self, trigger: Trigger, caller: Caller, entry: Ghap | None, context: str) -> Advice:
         """Return the line of the log about a trigger, with nothing that is shown yet."""
@@ -157,9 +213,31 @@ class Advisor:
         found = ((item, self._thing_of(item)) for item in advice.items)
         return [Candidate(thing, item.reason or Reason.SIMILAR, score=item.score) for item, thing in found if thing]
 
-    def _thing_of(self, item: Item) -> Ghap | Value | None:
+    def _thing_of(self, item: Item) -> Ghap | Value | Rule | None:
+        if item.kind is AdviceKind.RULE:
+            return self.rules.log.find(item.id)
         entries = self.room.lessons.collector.look_up([item.id]).found
         return entries[0] if entries else self.room.lessons.shared.entries.get(item.id) or self.values.find(item.id)
 
-    def _shown(self, trigger: Trigger, candidates: Sequence[Candidate], caller: Caller) -> Shown:
-        return Shown(tuple(candidates), text.text_at(trigger, candidates, self.room.notes(caller)))
+    def _shown(
+        self, trigger: Trigger, candidates: Sequence[Candidate], caller: Caller, meeting: Meeting | None = None
+    ) -> Shown:
+        said = text.text_at(trigger, candidates, self.room.notes(caller))
+        if meeting is None or not meeting.rules:
+            return Shown(tuple(candidates), said)
+        now = self.clock()
+        return Shown(
+            tuple(candidates),
+            sentences.beside(meeting, now),
+            line=sentences.person_of(meeting),
+            decision=sentences.decision_of(meeting, now),
+        )
+
+
+def met_again(candidates: Sequence[Candidate], trigger: Trigger, caller: Caller) -> Meeting | None:
+    """Return what was decided of a call that the log has: one that is asked about once more."""
+    if trigger.kind is not TriggerKind.CALL:
+        return None
+    rules = tuple(each.rule for each in candidates)
+    is_asked = caller.is_attended and all(each.is_enforced for each in rules)
+    return Meeting(Ruling.ASK if is_asked else Ruling.DENY, rules)

@@ -103,4 +103,6 @@ class Room:
 
 def room_of_starts(lessons: Lessons, names: Names, entry_notes: EntryNotes, rules: Rules) -> Room:
     """Return a room that chooses only what a session's start shows, for which it needs no model and no index."""
-    return Room((RulesSource(rules), OpenEntriesSource(lessons.collector), PlaceSource(lessons, names)), lessons, entry_notes)
+    return Room(
+        (RulesSource(rules), OpenEntriesSource(lessons.collector), PlaceSource(lessons, names)), lessons, entry_notes
+    )

@@ -26,14 +26,18 @@ def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
         if meeting.ruling is Ruling.STOP
         else "Change the call and go on."
     )
-    return Decision(Permission.DENY, f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so it was not run. {end}")
+    return Decision(
+        Permission.DENY, f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so it was not run. {end}"
+    )
 
 
 def beside(meeting: Meeting, now: datetime) -> str:
     """Return what an agent reads of a call that a person was asked about: the question is not for the agent."""
     if meeting.ruling is not Ruling.ASK:
         return ""
-    return f"{named(meeting.rules, now)} Your user was asked before this call was run; the answer is for this call alone."
+    return (
+        f"{named(meeting.rules, now)} Your user was asked before this call was run; the answer is for this call alone."
+    )
 
 
 def person_of(meeting: Meeting) -> str:
@@ -72,7 +76,9 @@ def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user")
         (rule,) = rules
         if rule.origin.kind is OriginKind.FILE and rule.origin.name:
             day = _day(rule.created_at, now)
-            return f'{noun}, from {one_line(rule.origin.name)} (accepted {day}): "{one_line(rule.text)}".'.replace('.".', '."')
+            return f'{noun}, from {one_line(rule.origin.name)} (accepted {day}): "{one_line(rule.text)}".'.replace(
+                '.".', '."'
+            )
         return f'{noun} ({_source(rule, now)}): "{one_line(rule.text)}".'.replace('.".', '."')
     several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in rules)
     return f"{noun.replace('ule', 'ules', 1)}: {several}."

@@ -61,9 +61,7 @@ class RulesOff:
 class Sessions:
     """The states of the sessions that were heard of last. `dropped` gets each one that is no longer known."""
 
-    def __init__(
-        self, redaction: RedactionGate, dropped: Callable[[SessionState], None] = lambda _state: None
-    ) -> None:
+    def __init__(self, redaction: RedactionGate, dropped: Callable[[SessionState], None] = lambda _state: None) -> None:
         self._redaction = redaction
         self._dropped = dropped
         self._states: Recent[str, SessionState] = Recent(dropped=dropped)

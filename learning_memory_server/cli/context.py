@@ -14,19 +14,23 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.moment import as_seen, utc_now
 from learning_memory_server.model.project import short_name
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.applying import Rules
 from learning_memory_server.server.claims import caller_of
 
 _RULES: Final = {
-    TriggerKind.SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",
-    TriggerKind.PROMPT: "At a prompt: the lesson that is nearest to it, or names the same thing",
-    TriggerKind.SUBAGENT_START: "At a subagent's start: the lesson that is nearest to its task, or names the same thing",
+    TriggerKind.SESSION_START: "At its start: rules for every session, what is open, and lessons that name the branch, a changed file or the folder",
+    TriggerKind.PROMPT: "At a prompt: the rule on its topic, or the lesson that is nearest to it, or names the same thing",
+    TriggerKind.SUBAGENT_START: "At a subagent's start: rules for every session, and the lesson that is nearest to its task, or names the same thing",
     TriggerKind.ENTRY_START: "When it started an entry: lessons and values near its goal and hypothesis",
     TriggerKind.ENTRY_UPDATE: "When it changed its hypothesis: lessons and values near that",
     TriggerKind.ERROR: "At a command that failed: the lesson about this error, else the nearest one",
     TriggerKind.FILE: "After it read a file: a wrong belief about that",
-    TriggerKind.STOP: "At its end: the entry that is still open",
+    TriggerKind.CALL: "Before a call that breaks it: a rule",
+    TriggerKind.COMMAND: "After a call that broke it: a rule",
+    TriggerKind.STOP: "At its end: a rule for it, and the entry that is still open",
     TriggerKind.SUBAGENT_STOP: "At a subagent's end: the entry that is still open",
 }
 """By what rule an agent is shown something at each trigger."""
@@ -70,6 +74,8 @@ def _text_of(item: Item, stored: command.Offline) -> str:
         if item.reason in {Reason.OPEN, Reason.ELSEWHERE, Reason.UNRESOLVED} or entry.resolution is None:
             return shortened(one_line(entry.goal), limits.CONTEXT_GOAL_MAX)
         return lesson_of(entry, limits.LESSON_ALONE_MAX)
+    if rule := stored.rule_log.find(item.id):
+        return one_line(rule.text)
     value = stored.value_log.find(item.id)
     return one_line(value.text) if value else "It was forgotten since."
 
@@ -87,9 +93,10 @@ async def context() -> command.Result:
     stored = command.Offline(settings)
     lessons = Lessons(stored.collector, stored.effects, stored.freshness, answers=stored.answers, shared=stored.shared)
     names = Names(lessons)
+    rules = Rules(stored.rule_log, stored.rule_counts, RedactionGate(), utc_now)
     place = place_of(names, str(folder_of(os.environ)), caller.folder)
     # No session of a client runs this, so all open entries are of others.
-    text = await room_of_starts(lessons, names, stored.entry_notes).context(caller, place, tool="")
+    text = await room_of_starts(lessons, names, stored.entry_notes, rules).context(caller, place, tool="")
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

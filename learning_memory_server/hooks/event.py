@@ -8,6 +8,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ _KINDS: Final = {
 
 _NESTED: Final = "hookSpecificOutput"  # The key of an answer in Claude Code
 _CONTEXT: Final = "additionalContext"
+_DECISION: Final = "permissionDecision"
 LINE: Final = "systemMessage"  # The key of what Claude Code shows to the person
 _MARKUP: Final = re.compile(r"<(?=/?system-reminder)", re.IGNORECASE)
 """What would pass for the client's own markup."""
@@ -60,7 +62,8 @@ class _Dialect:
     `written` matches what it gives as the output of a command, with the groups `output` and, if it says the exit status
     there, `status`; otherwise its end is unknown. `replies` are the keys of an answer. `is_escaped`: what is told
     becomes a message of the developer, in which it could pass for the client's own markup. `starts_late`: its hook at
-    the first prompt may run before the one at the start. `has_prompts`: what a hook says at a prompt is told.
+    the first prompt may run before the one at the start. `has_prompts`: what a hook says at a prompt is told. `loads`:
+    the names of the files of rules that it reads by itself.
     """
 
     written: re.Pattern[str] | None = None
@@ -68,6 +71,7 @@ class _Dialect:
     is_escaped: bool = False
     starts_late: bool = False
     has_prompts: bool = True
+    loads: str = "AGENTS.md"
 
 
 _DIALECTS: Final[Mapping[str, _Dialect]] = {
@@ -77,7 +81,8 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
             r"\A(?:<untrusted_context>\n)?Output: (?:\(empty\)|(?P<output>.*?))(?:\nExit Code: (?P<status>\d+))?"
             r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}(?:\n</untrusted_context>)?\Z",
             re.DOTALL,
-        )
+        ),
+        loads="GEMINI.md",
     ),
     # VS Code reads the same files.
     "copilot": _Dialect(
@@ -88,6 +93,7 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
     "cursor": _Dialect(replies=("additional_context",), has_prompts=False),
 }
 """The other clients, as the argument of the command `hook` names them."""
+_CLAUDE_CODE: Final = _Dialect(loads="CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md")
 _SHELLS: Final = frozenset(
     {"Bash", "PowerShell", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
 )
@@ -97,10 +103,15 @@ _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.D
 
 _PATH_MAX: Final = 4_096  # Characters of a path; no system opens a longer one
 _PROMPT_MAX: Final = 100_000  # Characters of a prompt that are looked at
+_EDIT_MAX: Final = 100_000  # Characters of an edit's old and new text that are looked at
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 _FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
-_CHANGE: Final = ("old_string", "oldString", "new_string", "newString", "content", "new_source")
+_OLD: Final = ("old_string", "oldString")
+_NEW: Final = ("new_string", "newString", "content", "new_source")
+_CHANGE: Final = (*_OLD, *_NEW, "edits")
 """The keys of old and new text, which only a tool that edits a file is given; a new file may be empty."""
+_WITH_TEXTS: Final = (BEFORE_TOOL, "PostToolUse", "AfterTool")
+"""The events whose edits are looked at for what rules forbid."""
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 """What Codex's patches say before each file."""
 
@@ -121,8 +132,13 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
     kind = _KINDS.get(_OTHER_NAMES.get(text("event"), text("event")))
     if kind is None:
         return None
+    if kind is TriggerKind.COMMAND and text("file"):
+        kind = TriggerKind.FILE
+    elif kind is TriggerKind.SUBAGENT_TASK and (text("command") or text("file")):
+        kind = TriggerKind.CALL
+    before, content = _edited(event)
     return Trigger(
-        kind=TriggerKind.FILE if kind is TriggerKind.COMMAND and text("file") else kind,
+        kind=kind,
         context=context,
         key=text("call")[: limits.ID_MAX],
         folder=path("folder"),
@@ -133,6 +149,9 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         output=ends("\n".join(filter(None, (ends(text("output")), ends(text("stderr")))))),
         error=ends(text("error")),
         file=path("file"),
+        content=content,
+        before=before,
+        loads=tuple(text("loads").split()),
         source=text("source"),
         is_edit=text("edit") == "true",
         is_background=text("background") == "true" or bool(text("task")),
@@ -142,6 +161,20 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
     )
 
 
+def _edited(event: Mapping[str, object]) -> tuple[str, str]:
+    """Return the old and the new text of an edit, or of several in one call, which are a list or JSON."""
+    edits = event.get("edits")
+    if isinstance(edits, str) and edits.startswith("[") and len(edits) <= 2 * _EDIT_MAX:
+        with suppress(ValueError, RecursionError):
+            edits = json.loads(edits)
+    given = [event, *(each for each in (edits if isinstance(edits, list) else ()) if isinstance(each, dict))]
+    before, content = (
+        "\n".join(text for each in given for name in names if isinstance(text := each.get(name), str) and text)
+        for names in (("before", "old_string"), ("content", "new_string"))
+    )
+    return before[:_EDIT_MAX], content[:_EDIT_MAX]
+
+
 def event_of(given: object, client: str = "") -> dict[str, str]:
     """Return what a client gives to a hook that is a command, as the event that the tool `hook` gets.
 
@@ -149,13 +182,15 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
     """
     if not isinstance(given, dict):
         return {}
-    dialect = _DIALECTS.get(client, _Dialect())
+    dialect = _DIALECTS.get(client, _CLAUDE_CODE)
     written = dialect.written
     event, prompt, output = (_find(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
-    tool, tool_input = given.get("tool_name"), given.get("tool_input")
+    tool = given.get("tool_name")
+    tool_input = each if isinstance(each := given.get("tool_input"), dict) else {}
     is_start = _OTHER_NAMES.get(event or "", event) == "SessionStart"
     found: dict[str, Any] = {
-        **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
+        **edit_in(tool, tool_input),
+        **(_texts_in(tool_input) if event in _WITH_TEXTS else {}),
         # Only a client's main agent begins a session.
         "agent": "" if is_start else _find(given, ("agent_id",)),
         **({"file": given["file_path"]} if event == "InstructionsLoaded" and "file_path" in given else {}),
@@ -164,6 +199,7 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
         "folder": _find(given, ("cwd",)),
         "transcript": _find(given, ("transcript_path",)),
         "source": _find(given, ("source",)) if is_start else None,
+        "loads": dialect.loads if is_start else None,
         "alone": "" if dialect.has_prompts or not is_start else "true",
         "prompt": prompt and _TOLD.sub("", prompt),
         "command": _find(given, ("tool_input.command",)) if isinstance(tool, str) and tool in _SHELLS else None,
@@ -181,6 +217,9 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
                 found["error"] = f"Exit code {end['status']}\n{output}"
         elif written or not isinstance(given.get("tool_response"), dict):
             found["unknown"] = "true"
+    if client and event == BEFORE_TOOL:
+        # How these clients take a decision is another matter.
+        found["command"] = found["file"] = None
     # Half an emoji, which clients cut texts at, is no reason to drop an event.
     texts = {name: value for name, value in found.items() if isinstance(value, str)}
     return {name: value.encode("utf-8", "replace").decode() for name, value in texts.items()}
@@ -189,8 +228,14 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
 def answer_of(event: str, shown: Shown) -> str:
     """Return what Claude Code takes for an answer: JSON, or nothing."""
     answer: dict[str, object] = {}
+    said: dict[str, str] = {}
+    if shown.decision:
+        said[_DECISION] = shown.decision.permission.value
+        said[f"{_DECISION}Reason"] = _MARKUP.sub("&lt;", shown.decision.reason)
     if shown.text:
-        answer[_NESTED] = {"hookEventName": event, _CONTEXT: _MARKUP.sub("&lt;", shown.text)}
+        said[_CONTEXT] = _MARKUP.sub("&lt;", shown.text)
+    if said:
+        answer[_NESTED] = {"hookEventName": event, **said}
     if shown.line:
         answer[LINE] = shown.line
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")) if answer else ""
@@ -198,12 +243,12 @@ def answer_of(event: str, shown: Shown) -> str:
 
 def answer_for(client: str, said: str) -> str:
     """Return what a client's hook prints: the answer as Claude Code takes it, in the client's own form."""
-    dialect, told = _DIALECTS.get(client, _Dialect()), json.loads(said).get(_NESTED)
-    if told is None:
-        return said
+    dialect, told = _DIALECTS.get(client, _CLAUDE_CODE), json.loads(said).get(_NESTED)
+    if told is None or (client and _CONTEXT not in told):
+        return said if told is None else "{}"
     if dialect.is_escaped:
         told[_CONTEXT] = html.escape(told[_CONTEXT], quote=False)
-    answer = {key: told if key == _NESTED else told[_CONTEXT] for key in dialect.replies}
+    answer = {key: told if key == _NESTED else told.get(_CONTEXT) for key in dialect.replies}
     if not client and (line := json.loads(said).get(LINE)):
         answer[LINE] = line
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
@@ -220,10 +265,20 @@ def _find(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return None
 
 
+def _texts_in(tool_input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the old and new text in a tool's input, as parts of an event."""
+    edits = tool_input.get("edits")
+    return {
+        "before": _find(tool_input, _OLD),
+        "content": _find(tool_input, _NEW),
+        "edits": json.dumps(edits) if isinstance(edits, list) else None,
+    }
+
+
 def edit_in(tool: object, tool_input: Mapping[str, Any]) -> dict[str, str]:
     """Return the file that a tool's input names, and whether the tool edits it, as parts of an event."""
     patch = tool_input.get("command")
     if tool == "apply_patch" and isinstance(patch, str) and (named := _PATCHED.search(patch)):
         return {"file": named[1].strip(), "edit": "true"}
-    file, is_edit = _find(tool_input, _FILE), _find(tool_input, _CHANGE) is not None
+    file, is_edit = _find(tool_input, _FILE), any(name in tool_input for name in _CHANGE)
     return {"file": file, "edit": "true" if is_edit else ""} if file else {}

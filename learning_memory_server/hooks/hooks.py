@@ -39,6 +39,8 @@ class Hooks:
 
     async def _has_disks(self, trigger: Trigger, caller: Caller) -> bool:
         """Return whether what a trigger names can be looked at: a network disk that is gone holds whoever asks."""
+        if trigger.kind is TriggerKind.CALL:
+            return True  # It only names files
         folders = (trigger.folder, caller.folder) if trigger.kind in _LOOKING else ()
         paths = tuple(filter(None, (*folders, trigger.file, trigger.transcript)))
         if not paths:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +19,11 @@ from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock
-from learning_memory_server.model.rule import OriginKind, Pattern, Rule, RuleCount, When
+from learning_memory_server.model.rule import CallForm, OriginKind, Pattern, Rule, RuleCount, When
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.log import RuleCounts, RuleLog
-from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
+from learning_memory_server.rules.matching import Act, Verdict, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, RuleSession
 from learning_memory_server.rules.shell import Script, read
 from learning_memory_server.system.files import read as read_file
@@ -31,8 +31,6 @@ from learning_memory_server.system.recent import Recent
 
 log = structlog.get_logger()
 
-_STARTS: Final = frozenset({TriggerKind.SESSION_START, TriggerKind.SUBAGENT_START})
-_TEXTS: Final = frozenset({TriggerKind.PROMPT, TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE})
 _ENDS: Final = frozenset({TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
 _NOTICE: Final = "<task-notification"  # How a prompt begins that the client writes when a task in the background ends
 _IMPORTED: Final = "@AGENTS.md"  # In a file of rules: the client loads this, too
@@ -91,11 +89,12 @@ class Rules:
     async def judged(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Judged:
         """Return what a command or an edit breaks and follows."""
         name, place = await self._names(trigger, caller)
-        patterns = [each.pattern for each in rules if each.pattern]
-        needs = trigger.command and any(map(_is_about_commands, patterns))
-        act = Act(read(trigger.command) if needs else None, name, trigger.content, trigger.before)
+        needs = trigger.command and any(each.pattern and each.when is not When.DONE for each in rules)
+        script = _from_root(read(trigger.command), place) if needs else None
+        root = self._roots[caller.folder][0] if self._roots[caller.folder] else ""
+        act = Act(script, name, trigger.content, trigger.before, root)
         work = state.agent(caller.agent or MAIN_AGENT).work
-        verdicts = [(each, judge(each.pattern, act, work)) for each in _at_calls(rules, act, name or place)]
+        verdicts = [(each, judge(pattern, act, work)) for each, pattern in _at_calls(rules, act, name or place)]
         found = Judged(
             act,
             tuple(each for each, verdict in verdicts if verdict is Verdict.BROKEN),
@@ -113,7 +112,9 @@ class Rules:
         except LearningMemoryError as problem:
             log.warning("rules.not_counted", reason=type(problem).__name__)
 
-    async def _ended(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Judged | None:
+    async def _ended(
+        self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession
+    ) -> Judged | None:
         """Count a call that ran; return what it breaks if nobody has judged it before."""
         agent = caller.agent or MAIN_AGENT
         work = state.agent(agent).work
@@ -121,11 +122,11 @@ class Rules:
         ended, was_known = state.ran(agent, trigger.key, self.clock(), lambda: judged or Judged(Act(None)))
         if ended.broken:
             state.note_call(ended.broken, await self._kept(trigger, ended.act, caller))
-        if any(each.pattern and each.pattern.first for each in rules):
+        if first := [form for each in rules if each.pattern for form in each.pattern.first]:
             if trigger.file:
                 work.edited(ended.act.file)
             elif not (trigger.error or trigger.is_background):
-                work.ran(ended.act.script or read(trigger.command))
+                work.ran(_needed(ended.act.script or read(trigger.command), first))
         return None if was_known else ended
 
     def _at_end(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Judged | None:
@@ -168,19 +169,31 @@ class Rules:
         return {each.id for each in mine if any(_plain(each.words or each.text) in text for text in texts)}
 
 
-def _is_about_commands(pattern: Pattern) -> bool:
-    """Return whether a machine has to read a command for it: it may also write files."""
-    return bool(pattern.broken or pattern.about or pattern.texts or pattern.form or pattern.first or pattern.files)
+def _from_root(script: Script, place: str) -> Script:
+    """Return a script whose files are relative to the project's root: it runs in a folder there."""
+    if not place or not any(each.writes for each in script.commands):
+        return script
+    commands = (
+        replace(each, writes=tuple(posixpath.normpath(posixpath.join(place, name)) for name in each.writes))
+        for each in script.commands
+    )
+    return replace(script, commands=tuple(commands))
 
 
-def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[Rule]:
+def _needed(script: Script, first: Iterable[CallForm]) -> Script:
+    """Return what rules need to remember of a script that has succeeded."""
+    commands = (each for each in script.commands if each.writes or any(matches(form, each) for form in first))
+    return replace(script, commands=tuple(commands))
+
+
+def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rule, Pattern]]:
     """Return the rules with a pattern for calls that apply to this place."""
     written = [path for each in act.script.commands for path in each.writes] if act.script else []
     for rule in rules:
         if rule.pattern and rule.when is not When.DONE:
             folder = rule.folder.strip("/")
             if not folder or any(path == folder or path.startswith(f"{folder}/") for path in (place, *written)):
-                yield rule
+                yield rule, rule.pattern
 
 
 def _below(path: str, roots: Iterable[str]) -> str:

@@ -193,7 +193,9 @@ class RuleSession:
         self.unsaved.difference_update(each.rule for each in found)
         return found
 
-    def begin(self, rules: Iterable[Rule], project: str, at: datetime, stored: Callable[[str], RuleCount | None]) -> None:
+    def begin(
+        self, rules: Iterable[Rule], project: str, at: datetime, stored: Callable[[str], RuleCount | None]
+    ) -> None:
         """Begin to count rules, from what was counted before an interruption."""
         for rule in rules:
             if rule.id not in self.counts:

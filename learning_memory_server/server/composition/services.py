@@ -21,6 +21,7 @@ from learning_memory_server.advice.sources.files import WrongBeliefsSource
 from learning_memory_server.advice.sources.lessons import LessonsSource
 from learning_memory_server.advice.sources.open_entries import OpenEntriesSource
 from learning_memory_server.advice.sources.place import PlaceSource
+from learning_memory_server.advice.sources.rules import RulesSource
 from learning_memory_server.advice.sources.ties import TiesSource
 from learning_memory_server.advice.sources.values import ValuesSource
 from learning_memory_server.advice.ties import Ties
@@ -47,6 +48,7 @@ from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.applying import Rules
 from learning_memory_server.rules.review import Review
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
@@ -118,9 +120,17 @@ class Indexed(Stores):
     def read_journal(self) -> None:
         """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
         self.collector.load()
-        logs = self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log, self.answers
-        for records in (*logs, self.rule_log, self.rule_counts):
+        for records in (
+            self.value_log,
+            self.verdicts,
+            self.advice_log,
+            self.failure_log,
+            self.memory_log,
+            self.answers,
+        ):
             records.forgotten_ids()
+        for of_rules in (self.rule_log, self.rule_counts):
+            of_rules.forgotten_ids()
 
     def note_server(self, url: str, owner: str) -> None:
         """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""
@@ -159,7 +169,9 @@ class Services(Indexed):
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector)
         names = Names(lessons)
+        self.rules = Rules(self.rule_log, self.rule_counts, self.redaction, clock)
         sources = (
+            RulesSource(self.rules),
             TiesSource(self.ties),
             OpenEntriesSource(collector),
             PlaceSource(lessons, names),
@@ -172,7 +184,7 @@ class Services(Indexed):
             room=self.room,
             values=values,
             log=self.advice_log,
-            sessions=Sessions(self.redaction),
+            sessions=Sessions(self.redaction, lambda state: self.rules.save(state.rules.end())),
             observer=Observer(
                 collector=collector,
                 failures=self.failure_log,
@@ -181,6 +193,7 @@ class Services(Indexed):
                 redaction=self.redaction,
                 clock=clock,
             ),
+            rules=self.rules,
             live=self.live,
             clock=clock,
         )
@@ -231,6 +244,7 @@ async def services_over(
     try:
         yield services
     finally:
+        services.advisor.close()
         await services.anchoring.close()
         await services.clusterer.close()
         await services.writer.stop()

@@ -36,7 +36,8 @@ async def hook(
         Field(
             description="The event. Its parts are texts, and empty if the client does not know them: `event` (its name), "
             "`session`, `folder`, `prompt` (or a subagent's task), `kind` (of a subagent), `command`, `output`, `stderr`, "
-            "`error`, `file`, `source` (why a session begins), `agent` (a subagent's id), `call` (the id of a call), "
+            "`error`, `file`, `before` and `content` (the old and the new text of an edit), `edits` (several of them), "
+            "`loads` (the files of rules that the client reads), `source` (why a session begins), `agent` (a subagent's id), `call` (the id of a call), "
             "`task` (of the background), `transcript`; and `true` or nothing: `edit` (the tool edits or makes the file), "
             "`alone` (the client shows nothing at prompts), `background`, `unknown` (whether it failed), `again` (it goes "
             "on because of this hook, or starts late)."
@@ -45,12 +46,13 @@ async def hook(
 ) -> dict[str, str]:
     """Show an agent what bears on an event of its session, and learn what the event teaches.
 
-    For a client's hooks. Of a hook before a `call` nothing is remembered but which agent makes it.
+    For a client's hooks. Of a hook before a `call` of the memory's own tools only which agent makes it is remembered.
     """
     agent, call, session = (_text_in(event, name) for name in ("agent", "call", "session"))
     if "agent" in event:
         caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
-    if call and caller.agent and event.get("event") == BEFORE_TOOL:
+    is_of_ours = not (_text_in(event, "command") or _text_in(event, "file"))
+    if call and caller.agent and event.get("event") == BEFORE_TOOL and is_of_ours:
         agents[call] = caller.agent
         return {"text": ""}
     context = session_hash(session) if session else caller.session

@@ -29,7 +29,7 @@ def shown(log: AdviceLog, effects: Effects, project: str | None = None) -> dict[
         (each.session or each.ghap_id, item.id)
         for each in lines
         for item in each.items
-        if item.kind is not AdviceKind.ENTRY
+        if item.kind not in {AdviceKind.ENTRY, AdviceKind.RULE}
     }
     said = dict[tuple[str, str], Effect]()
     for entry_id, name, effect in sorted(effects.stated()):
