@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import PurePath
 from typing import Final
 
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
@@ -13,7 +12,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import CallForm, Pattern, When
 from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.replay import Asked, Event, Over, Prompt
+from learning_memory_server.rules.replay import EDITS, Asked, Event, Over, Prompt
 from learning_memory_server.rules.shell import Script, read
 
 _WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
@@ -142,8 +141,11 @@ class _Judged:
     """A call that has not ended."""
 
     verdicts: list[tuple[str, Verdict]]
-    script: Script | None
-    files: list[str]
+    script: Script | None = None
+    files: tuple[str, ...] = ()
+
+
+_NOTHING: Final = _Judged([])
 
 
 class Replay:
@@ -194,10 +196,13 @@ class Replay:
         """The days of the first and the last call."""
         return (min(self._at).date(), max(self._at).date()) if self._at else None
 
-    def past(self, shown: Callable[[Asked], str]) -> dict[str, Past]:
+    @property
+    def since(self) -> datetime | None:
+        """When the last calls began, None if there were not more."""
+        return sorted(self._at)[-limits.RULE_CALLS_LAST] if len(self._at) > limits.RULE_CALLS_LAST else None
+
+    def past(self, shown: Callable[[Asked], str], since: datetime | None) -> dict[str, Past]:
         """Return the counts of each pattern by its name; `shown` says how a call is shown."""
-        times = sorted(self._at)
-        since = times[-limits.RULE_CALLS_LAST] if len(times) > limits.RULE_CALLS_LAST else None
         return {name: tally.past(since, shown) for name, tally in self._tallies.items()}
 
     def _agent(self, session: str, agent: str) -> _Agent:
@@ -234,16 +239,16 @@ class Replay:
         if asked.tool in SHELLS:
             command = asked.call
             if asked.tool != _BASH or not self._may_matter.search(command):
-                return _Judged([], None, [])
+                return _NOTHING
             script = read(command)
-            act = Act(script)
+            act = Act(script, root=self._begin.folder)
             wanted = (name for name, each in self._tallies.items() if _concerns(each, command))
-            return _Judged(_verdicts(self._tallies, wanted, act, work), script, [])
-        if not (file := self._file(asked)):
-            return _Judged([], None, [])
+            return _Judged(_verdicts(self._tallies, wanted, act, work), script)
+        if asked.tool not in EDITS or not (file := self._file(asked)):
+            return _NOTHING
         content, before = _change(asked)
-        act = Act(None, file, content, before)
-        return _Judged(_verdicts(self._tallies, self._edits, act, work), None, [file])
+        act = Act(None, file, content, before, self._begin.folder)
+        return _Judged(_verdicts(self._tallies, self._edits, act, work), files=(file,))
 
     def _ended(self, over: Over, judged: _Judged) -> None:
         asked, agent = over.asked, self._agent(over.asked.session, over.asked.agent)
@@ -269,15 +274,10 @@ class Replay:
 
     def _file(self, asked: Asked) -> str:
         """Return the file that a call edits, relative to the root of the project or of a worktree in it."""
-        if "old_string" not in asked.given and not asked.given.keys() & _WRITTEN:
-            return ""
-        path, top = PurePath(asked.call), self._begin.folder or asked.folder
-        if not path.is_absolute():
-            return path.as_posix()
-        return _WORKTREE.sub("", path.relative_to(top).as_posix()) if top and path.is_relative_to(top) else ""
-
-
-_WRITTEN: Final = {"content", "new_source"} | {"edits"}
+        path, top = asked.call.replace("\\", "/"), (self._begin.folder or asked.folder).replace("\\", "/")
+        if path.startswith(f"{top}/"):
+            return _WORKTREE.sub("", path[len(top) + 1 :])
+        return "" if path.startswith("/") or path[1:2] == ":" else path
 
 
 def _change(asked: Asked) -> tuple[str, str]:
@@ -309,8 +309,8 @@ def _marks(pattern: Pattern) -> tuple[str, ...] | None:
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
-    """Return the words, or globs of words, of which a call has one: the last of its name, else what it has to have."""
-    return form.words[-1:] or form.having
+    """Return the words, or globs of words, of which a call has one: its program, else what it has to have."""
+    return (form.words[0].rpartition("/")[2],) if form.words else form.having
 
 
 def _any_of(marks: Iterable[str]) -> re.Pattern[str]:

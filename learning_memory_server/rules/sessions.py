@@ -15,7 +15,7 @@ from learning_memory_server.model.rule import Pattern, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.past import Past, Replay
 from learning_memory_server.rules.refusals import refusal_of
-from learning_memory_server.rules.replay import Asked, Event, Over, Prompt, events_in, slim
+from learning_memory_server.rules.replay import Asked, Event, Over, Prompt, events_in, matters, slim
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,9 @@ class Sessions:
 
     async def past(self) -> dict[str, Past]:
         """Return how the suggestions with a pattern fared, by their ids."""
-        found = self.replay.past(_shown)
-        found |= self._late.past(_shown) if self._late else {}
+        since = self.replay.since
+        found = self.replay.past(_shown, since)
+        found |= self._late.past(_shown, since) if self._late else {}
         calls = (await self.gate.pass_data({"texts": [each.call for each in found.values()]})).data["texts"]
         return {
             name: replace(each, call=shortened(call, limits.COMMAND_MAX))
@@ -101,19 +102,20 @@ class Sessions:
                     self.strayed += isinstance(event, Over) and event.ran is not None
                     continue
             self.replay.see(event)
-            kept.append(slim(event))
+            if matters(event):
+                kept.append(slim(event))
             if isinstance(event, Over):
                 await self._over(event, transcript, hears=hears)
-            self.names.add(event.asked.session if isinstance(event, Over) else event.session)
+            else:
+                self.names.add(event.session)
         self.replay.end()
         self._tape.append((transcript, kept))
 
     async def _over(self, over: Over, transcript: Transcript, *, hears: bool) -> None:
         if over.ran:
-            ran = replace(over.ran, project=transcript.project, top=transcript.began.folder).with_known_end()
-            await self.learner.saw(ran)
+            ran = replace(over.ran, project=transcript.project, top=transcript.began.folder)
+            self.failed += await self.learner.saw(ran)
             self.commands += 1
-            self.failed += bool(ran.has_failed)
         if over.refused and hears:
             self._refused.setdefault(over.refused.id, (over.refused, transcript))
 

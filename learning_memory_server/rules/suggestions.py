@@ -107,23 +107,24 @@ def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
     ]
 
 
-def distinct(found: Iterable[Suggestion]) -> list[Suggestion]:
-    """Return suggestions, near copies as one: the first, with the origins of the others."""
-    kept = list[Suggestion]()
-    matters = list[Matter]()
+def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, str]]:
+    """Return suggestions, near copies as one with all origins, and by the id of each the id of the one it is in."""
+    kept, matters, places = list[Suggestion](), list[Matter](), dict[str, int]()
     for each in found:
         matter = Matter.of(each)
         place = next((number for number, known in enumerate(matters) if known.is_same(matter)), None)
         if place is None:
+            places.setdefault(each.id, len(kept))
             kept.append(each)
             matters.append(matter)
             continue
+        places.setdefault(each.id, place)
         # One of which a machine can see breaches stands for the others.
         first, second = (each, kept[place]) if each.pattern and not kept[place].pattern else (kept[place], each)
         others = dict.fromkeys((*first.others, second.origin, *second.others))
         kept[place] = replace(first, others=tuple(other for other in others if other != first.origin))
         matters[place] = Matter.of(first)
-    return kept
+    return kept, {name: kept[place].id for name, place in places.items()}
 
 
 def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> list[Suggestion]:
