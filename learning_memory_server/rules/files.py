@@ -32,9 +32,9 @@ _ADDRESS: Final = re.compile(r"://|\bwww\.", re.IGNORECASE)
 _EXCEPT: Final = re.compile(r"\b(?:unless|except|until|without|only|if|when|but)\b", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"\s*(?:[;,:(\u2014\u2013]|\s-\s)\s*|(?<=[.!?])\s")
 _STATES: Final = re.compile(
-    r"(?:^|[,;:.(\u2014\u2013-]\s*|\b(?:and|but|so|please|you)\s+)"
-    r"(?:never|always|don'?t|do not|only|no longer|make sure|avoid)\b"
-    r"|\b(?:must|must not|mustn'?t|should never|should always|has to|have to|is forbidden|are forbidden)\b"
+    r"(?:^|[,;:.(\u2014\u2013]\s*|\b(?:please|you)\s+)(?:never|always|don'?t|do not|avoid|make sure)\b(?! \w+(?:ed|ly)\b)"
+    r"|^(?:please )?only (?!\w+s\b|when\b|for\b|if\b|in\b|available\b)"
+    r"|\b(?:must|must not|mustn'?t|should never|should always|is forbidden|are forbidden)\b(?! (?:be|have) (?:in|on|set|installed)\b)"
     r"|\b(?:before|after)\b.{0,80}\brun\b|\brun\b.{0,80}\b(?:before|after)\b|\b(?:at the end of|when done)\b",
     re.IGNORECASE,
 )

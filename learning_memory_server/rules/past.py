@@ -13,7 +13,7 @@ from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import CallForm, Pattern, When
 from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.replay import EDITS, Asked, Event, Over, Prompt
-from learning_memory_server.rules.shell import Script, read
+from learning_memory_server.rules.shell import read
 
 _WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
 _BASH: Final = "Bash"  # The grammar that is read is that of bash
@@ -90,7 +90,7 @@ class _Tally:
     when: When
     pattern: Pattern
     unit: str
-    marks: tuple[str, ...] | None  # a command without all of these is not what it is about; None: it may be any
+    mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
     days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     sessions: set[str] = field(default_factory=set)
     breaches: list[datetime] = field(default_factory=list)
@@ -141,8 +141,7 @@ class _Judged:
     """A call that has not ended."""
 
     verdicts: list[tuple[str, Verdict]]
-    script: Script | None = None
-    files: tuple[str, ...] = ()
+    act: Act | None = None
 
 
 _NOTHING: Final = _Judged([])
@@ -153,12 +152,12 @@ class Replay:
 
     def __init__(self, patterns: Mapping[str, tuple[When, Pattern]]) -> None:
         self._tallies = {
-            name: _Tally(when, pattern, unit_of(when, pattern), _marks(pattern))
+            name: _Tally(when, pattern, unit_of(when, pattern), _mark(pattern))
             for name, (when, pattern) in patterns.items()
         }
-        all_marks = [each.marks for each in self._tallies.values()]
-        found = {mark for marks in all_marks if marks is not None for mark in marks}
-        self._may_matter = _any_of(found) if None not in all_marks else re.compile("")
+        marks = [each.mark for each in self._tallies.values()]
+        is_any = None in marks or not marks
+        self._may_matter = re.compile("" if is_any else "|".join(sorted({each.pattern for each in marks if each})))
         self._edits = {name: each for name, each in self._tallies.items() if each.pattern.files or each.pattern.contents}
         self._begin = Beginning()
         self._agents: dict[tuple[str, str], _Agent] = {}
@@ -235,20 +234,14 @@ class Replay:
         agent.has_edited = agent.is_interrupted = False
 
     def _judged(self, asked: Asked) -> _Judged:
-        work = self._agent(asked.session, asked.agent).work
-        if asked.tool in SHELLS:
-            command = asked.call
-            if asked.tool != _BASH or not self._may_matter.search(command):
-                return _NOTHING
-            script = read(command)
-            act = Act(script, root=self._begin.folder)
-            wanted = (name for name, each in self._tallies.items() if _concerns(each, command))
-            return _Judged(_verdicts(self._tallies, wanted, act, work), script)
-        if asked.tool not in EDITS or not (file := self._file(asked)):
+        command = asked.call if asked.tool in SHELLS else ""
+        if command and not self._may_matter.search(command):
             return _NOTHING
-        content, before = _change(asked)
-        act = Act(None, file, content, before, self._begin.folder)
-        return _Judged(_verdicts(self._tallies, self._edits, act, work), files=(file,))
+        if not (act := act_of(asked, self._begin.folder)):
+            return _NOTHING
+        wanted = [name for name, each in self._tallies.items() if _concerns(each, command)] if command else self._edits
+        work = self._agent(asked.session, asked.agent).work
+        return _Judged(_verdicts(self._tallies, wanted, act, work), act)
 
     def _ended(self, over: Over, judged: _Judged) -> None:
         asked, agent = over.asked, self._agent(over.asked.session, over.asked.agent)
@@ -265,19 +258,32 @@ class Replay:
                 tally.refused += verdict is Verdict.BROKEN
             elif over.has_run and not (over.is_error and tally.unit != _CALLS):
                 tally.count(verdict, asked.session, as_seen(at), asked, is_error=over.is_error)
-        if over.has_run and not over.is_error:
-            for file in judged.files:
-                agent.work.edited(file)
+        act = judged.act
+        if act and over.has_run and not over.is_error:
+            if act.script:
+                agent.work.ran(act.script)
+            else:
+                agent.work.edited(act.file)
                 agent.has_edited = agent.has_edited or is_new
-            if judged.script:
-                agent.work.ran(judged.script)
 
-    def _file(self, asked: Asked) -> str:
-        """Return the file that a call edits, relative to the root of the project or of a worktree in it."""
-        path, top = asked.call.replace("\\", "/"), (self._begin.folder or asked.folder).replace("\\", "/")
-        if path.startswith(f"{top}/"):
-            return _WORKTREE.sub("", path[len(top) + 1 :])
-        return "" if path.startswith("/") or path[1:2] == ":" else path
+
+def act_of(asked: Asked, top: str) -> Act | None:
+    """Return a call as what rules judge; None if it is neither a command of bash nor an edit in the project.
+
+    Files are relative to the project's root, the folder `top`, or to that of a worktree in it.
+    """
+    if asked.tool == _BASH:
+        return Act(read(asked.call), root=top) if asked.call else None
+    if asked.tool not in EDITS or not (file := _file(asked, top)):
+        return None
+    return Act(None, file, *_change(asked), root=top)
+
+
+def _file(asked: Asked, top: str) -> str:
+    path, root = asked.call.replace("\\", "/"), (top or asked.folder).replace("\\", "/")
+    if path.startswith(f"{root}/"):
+        return _WORKTREE.sub("", path[len(root) + 1 :])
+    return "" if path.startswith("/") or path[1:2] == ":" else path
 
 
 def _change(asked: Asked) -> tuple[str, str]:
@@ -297,22 +303,26 @@ def _verdicts(
 
 
 def _concerns(tally: _Tally, command: str) -> bool:
-    return tally.marks is None or any(mark in command for mark in tally.marks)
+    return tally.mark is None or tally.mark.search(command) is not None
 
 
-def _marks(pattern: Pattern) -> tuple[str, ...] | None:
-    """Return texts of which a command has one that a pattern is about; None if it may be any command."""
+def _mark(pattern: Pattern) -> re.Pattern[str] | None:
+    """Return what is in each command that a pattern may be about; None if it may be any."""
     named = [_named(form) for form in (*pattern.broken, *pattern.about, *pattern.first)]
-    globs = [*pattern.files, *(word for words in named for word in words)]
-    found = {max(re.split(r"[*?\[\]{},!]+", glob), key=len).strip("/") for glob in globs}
-    return tuple(sorted(found)) if all(named) and all(found) else None
+    globs = {*pattern.files, *(word for words in named for word in words)}
+    spelt = {_spelt(glob) for glob in globs}
+    if not all(named) or "" in spelt:
+        return None
+    return re.compile("|".join(sorted(spelt)) or r"(?!)")
+
+
+def _spelt(glob: str) -> str:
+    """Return an expression for the longest part of a word without wildcards; a word without any is whole."""
+    literal = max(re.split(r"[*?\[\]{},!]+", glob), key=len).strip("/")
+    is_word = literal == glob and literal.isalnum()
+    return rf"\b{re.escape(literal)}\b" if is_word else re.escape(literal)
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
     """Return the words, or globs of words, of which a call has one: its program, else what it has to have."""
     return (form.words[0].rpartition("/")[2],) if form.words else form.having
-
-
-def _any_of(marks: Iterable[str]) -> re.Pattern[str]:
-    spelt = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
-    return re.compile(spelt or r"(?!)")
