@@ -9,8 +9,9 @@ patterns are made by `form_of`. No agent is there that would mend a call: it goe
 - denied: calls that would not have run. A call is denied with all rules that it breaks, of which the agent has not met
   at least one: each is met once for each agent and context, again after a compaction, or ten calls later, and a session
   has at most three denials.
-- met: the share of broken calls that were denied, or whose rules the agent had met all within ten calls; passed: the
-  others, by the limit of the session.
+- met: the broken calls that were denied, or whose rules the agent had met all within ten calls; passed: the others, by
+  the limit of the session. An agent that mends its call has no such others; first_met: of the broken calls with a rule
+  that the agent had not met in this context, how many were denied.
 - unseen: calls that have a rule's program and words somewhere in their text, and break it for no reader of shell text
   (`--list unseen`): some are breaches that were missed, to be judged by a person.
 - turns_a_session: denials for each session, each one more turn of the agent; turns_alone (`--alone`): the same for each
@@ -25,6 +26,7 @@ patterns are made by `form_of`. No agent is there that would mend a call: it goe
 
 import json
 import random
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -36,9 +38,9 @@ from benchmarks.measuring import Option, options_of, percentile
 from benchmarks.recorded import lines_of
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Passed, beginning_of
 from learning_memory_server.model.rule import Pattern, When
+from learning_memory_server.rules.acts import act_of
 from learning_memory_server.rules.forms import form_of
 from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.past import act_of
 from learning_memory_server.rules.replay import Asked, Over, Prompt, events_in
 from learning_memory_server.rules.shell import read
 
@@ -74,6 +76,7 @@ SENTENCES: Final = (
     "Commit messages must be in English.",
     "No emojis in commit messages.",
 )
+_WORD: Final = re.compile(r"[\w./:-]*\w")
 _AGAIN: Final = 10  # Calls after which a rule is met again
 _DENIALS: Final = 3  # in a session
 _DRAWN: Final = 100
@@ -162,7 +165,7 @@ class Replayed:
         self.took.append(time.perf_counter() - began)
         for name, verdict in verdicts.items():
             self.by_rule[name][verdict] += 1
-        self.unseen += ((name, asked.call) for name in self._named(asked) if verdicts.get(name) is not Verdict.BROKEN)
+        self.unseen += ((name, asked.call) for name in self._named(asked) if name not in verdicts)
         broken = [name for name, verdict in verdicts.items() if verdict is Verdict.BROKEN]
         self.counts["matching"] += bool(verdicts)
         if not broken:
@@ -170,9 +173,12 @@ class Replayed:
         self.counts["broken"] += 1
         self.broken += ((name, asked.call) for name in broken)
         unmet = [name for name in broken if not agent.has_met(name)]
+        is_first = any(name not in agent.met for name in broken)
+        self.counts["first"] += is_first
         if unmet and self.denials[asked.session] < _DENIALS:
             self.denials[asked.session] += 1
             self.counts["denied"] += 1
+            self.counts["first_denied"] += is_first
             self.counts["touched"] += any(verdicts[name] is not Verdict.BROKEN for name in broken)
             for name in broken:
                 agent.met[name] = agent.calls
@@ -184,12 +190,11 @@ class Replayed:
         """Yield the rules of which a command has all words of a call that breaks them, in whatever place."""
         if asked.tool not in SHELLS:
             return
+        said = set(_WORD.findall(asked.call))
         for each in self.rules:
-            for form in each.pattern.broken:
-                words = [*form.words, *form.having[:1]]
-                if words and not (each.pattern.texts or each.pattern.form) and all(word in asked.call for word in words):
-                    yield each.text
-                    break
+            forms = (({*form.words}, {*form.having}) for form in each.pattern.broken)
+            if any(words and words <= said and (not having or having & said) for words, having in forms):
+                yield each.text
 
 
 def _done(over: Over, act: Act, agent: _Agent) -> None:
@@ -254,13 +259,14 @@ def figures(replayed: Replayed) -> dict[str, Any]:
         "sessions": len(replayed.sessions),
         **{name: counts[name] for name in ("calls", "matching", "broken", "denied", "met_before", "passed")},
         "met": f"{met} of {counts['broken']}",
+        "first_met": f"{counts['first_denied']} of {counts['first']}",
         "unseen": len(set(replayed.unseen)),
         "touched": counts["touched"],
         "turns_a_session": round(counts["denied"] / sessions, 3),
         "sessions_with_denials": len(replayed.denials),
         "ends": counts["ends"],
         "ends_broken": counts["ends_broken"],
-        "judge_ms": [round(percentile(replayed.took, share) * 1_000, 3) for share in (0.5, 0.95)] if replayed.took else [],
+        "judge_ms": [round(percentile(replayed.took or [0], share) * 1_000, 3) for share in (0.5, 0.95)],
         "by_rule": {name: dict(found) for name, found in sorted(replayed.by_rule.items())},
     }
 

@@ -20,7 +20,9 @@ from learning_memory_server.model.rule import OriginKind
 from learning_memory_server.rules.markdown import plain, sentences
 from learning_memory_server.system import files
 
-_OF_PROJECT: Final = "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md .cursor/rules/**/*.mdc .cursor/rules/**/*.md"
+_OF_PROJECT: Final = (
+    "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md .cursor/rules/**/*.mdc .cursor/rules/**/*.md"
+)
 _IN_CLAUDE: Final = "rules/**/*.md"
 _FOLDERS: Final = 200  # Folders below one of rules that are looked into
 _FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)

@@ -27,6 +27,7 @@ from learning_memory_server.system.recent import Recent
 
 _NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})
 _PROMPT_MAX: Final = 20_000  # Characters of a prompt that are looked at
+BASH: Final = "Bash"  # The tool whose grammar is read
 EDITS: Final = frozenset({"Edit", "MultiEdit", "Write"} | {"NotebookEdit"})
 _CALL: Final = b'"tool_use"'
 _RESULT: Final = b'"tool_result"'

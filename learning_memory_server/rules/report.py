@@ -131,13 +131,14 @@ async def past_report(
     lines.sort(key=lambda line: -line.breaches if line else 0)
     lines += [writer.refusal(each, said) for each in refusals]
     offered = sorted(open_ones, key=lambda each: (-past.get(each.id, Past()).broken, each.pattern is None))
-    days = sessions.replay.days
+    first, last = sessions.replay.days or (None, None)
     return PastReport(
         tuple(line for line in lines if line)[: limits.REPORT_LINES],
         tuple(Offered(each, past.get(each.id), writer.is_only_shown(each)) for each in offered),
         tuple(suggestions.conflicts(open_ones, rules)),
         len(sessions.names),
-        *(days or (None, None)),
+        first,
+        last,
         calls=sessions.replay.calls,
         commands=sessions.commands,
         failed=sessions.failed,
@@ -202,7 +203,7 @@ class _Writer:
 
     def _line(self, kind: LineKind, label: str, text: str, given: Suggestion | None) -> Line:
         past = self.past.get(given.id) if given else None
-        return Line(kind, label, text, given, past, is_only_shown=bool(given) and self.is_only_shown(given))
+        return Line(kind, label, text, given, past, is_only_shown=given is not None and self.is_only_shown(given))
 
     def _broken(self, past: Past) -> str:
         """Return how often a rule was broken, and when last."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from learning_memory_server.lessons.errors.learner import Learner
@@ -13,7 +14,8 @@ from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.rule import Pattern, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past import Past, Replay
+from learning_memory_server.rules.counting import Replay
+from learning_memory_server.rules.past import Past
 from learning_memory_server.rules.refusals import refusal_of
 from learning_memory_server.rules.replay import Asked, Event, Over, Prompt, events_in, matters, slim
 
@@ -60,9 +62,9 @@ class Sessions:
         sizes = [each.path.stat().st_size for each in found]
         total = max(sum(sizes), 1)
         for number, each in enumerate(found):
-            before = sum(sizes[:number])
-            progress(before, total)
-            await self._read(each, lambda done, before=before: progress(before + done, total), hears=is_own[number])
+            done = partial(_say, progress, sum(sizes[:number]), total)
+            done(0)
+            await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
         """Count the breaches of suggestions that come of what was read."""
@@ -118,6 +120,11 @@ class Sessions:
             self.commands += 1
         if over.refused and hears:
             self._refused.setdefault(over.refused.id, (over.refused, transcript))
+
+
+def _say(progress: Callable[[int, int], object], before: int, total: int, done: int) -> None:
+    """Say how much is read, by how much of a file is."""
+    progress(before + done, total)
 
 
 def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern]]:
