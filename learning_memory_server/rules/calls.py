@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from learning_memory_server.rules import programs
+from learning_memory_server.rules import programs, wrappers
 
 Words = tuple[str, ...]
 Files = Callable[[str], str | None]
@@ -76,8 +76,8 @@ def _read_option(call: Call, word: str, following: str, values: frozenset[str]) 
     if word.startswith("--") or call.program in programs.WHOLE or word in values:
         takes = not is_given and name in values
         call.options.append((name, following if takes else value))
-        if not word.startswith("--"):
-            call.letters.add(word[1:2])
+        if len(word) == 2:
+            call.letters.add(word[1])
         return int(takes)
     for place, letter in enumerate(word[1:], 2):
         call.letters.add(letter)
@@ -114,11 +114,11 @@ def inner(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
     program = words[0]
     if program == "find":
         yield from _found(words)
-    elif program in programs.SHELLS:
+    elif program in wrappers.SHELLS:
         yield from _of_shell(words, given, files)
     elif program == "trap" and len(words) > 2:
         yield Inner(text=words[1])
-    elif program.rstrip(".0123456789") in programs.PYTHONS:
+    elif program.rstrip(".0123456789") in wrappers.PYTHONS:
         yield from _module(words)
     elif program in {"source", "."} and words[1:]:
         yield Inner(text=files(words[1]) or "")
@@ -142,7 +142,7 @@ def _found(words: Words) -> Iterator[Inner]:
 
 
 def _of_shell(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
-    call = parsed(words, programs.SHELL_VALUES)
+    call = parsed(words, wrappers.SHELL_VALUES)
     if "c" in call.letters:
         yield from (Inner(text=value) for name, value in call.options if name == "-c")
     elif given is not None and (not call.operands or "s" in call.letters):
@@ -152,22 +152,19 @@ def _of_shell(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
 
 
 def _wrapped(words: Words, given: str | None) -> Iterator[Inner]:
-    key = found_in(programs.WRAPPERS, parsed(words, most=2))
-    wrapper = programs.WRAPPERS.get(key)
+    key = found_in(wrappers.WRAPPERS, parsed(words, most=2))
+    wrapper = wrappers.WRAPPERS.get(key)
     if wrapper is None or (words[0] == "command" and _LOOKS & set(words[1:2])):
         return
     own = key.count(" ")
     skipped = own + wrapper.skip
     call = parsed(words, wrapper.values, most=skipped + 1)
-    if key in {"npx", "npm exec"} and (scripts := call.values(frozenset({"-c", "--call"}))):
+    if scripts := call.values(frozenset(wrapper.script.split())):
         yield Inner(text=scripts[0])
         return
     rest = words[call.starts[skipped] :] if len(call.starts) > skipped else ()
     if wrapper.assigns:
-        rest = tuple(rest[sum(1 for _ in takewhile(is_assignment, rest)) :])
-        split = call.values(frozenset({"-S", "--split-string"})) if key == "env" else []
-        if split:
-            yield Inner(text=split[0])
+        rest = tuple(dropwhile(is_assignment, rest))
     if rest and rest[0] == "--":
         rest = rest[1:]
     if wrapper.is_text and (rest or given):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules import calls, programs
+from learning_memory_server.rules import calls, wrappers
 from learning_memory_server.rules.redirections import Redirections
 from learning_memory_server.rules.statements import Leave, inside
 from learning_memory_server.rules.words import Word, Words
@@ -180,7 +180,7 @@ class _Reader:
 
     def _written(self, file: str) -> str | None:
         """Return what the text itself has written to a file before."""
-        return self._files.get(posixpath.normpath(self._from_here(file)))
+        return self._words.substituted.get(file) or self._files.get(posixpath.normpath(self._from_here(file)))
 
     def _from_here(self, file: str) -> str:
         return posixpath.join(self._folder, file) if self._folder and not file.startswith("~") else file
@@ -188,8 +188,11 @@ class _Reader:
 
 def _is_unknown(call: calls.Call, given: str | None, runs: list[calls.Inner]) -> bool:
     """Return whether a command is a shell that is given commands from elsewhere."""
-    is_shell = call.program in programs.SHELLS and not (runs or call.operands)
-    return is_shell and given is None and not any(name.startswith("--") for name, _ in call.options)
+    if call.program not in wrappers.SHELLS or any(each.words or each.text for each in runs):
+        return False
+    if call.operands:
+        return call.operands[0].startswith("<(")
+    return given is None and not any(name.startswith("--") for name, _ in call.options)
 
 
 def _ended(text: str) -> str:

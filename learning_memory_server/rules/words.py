@@ -31,6 +31,7 @@ class Words:
     """Reads words, with the variables that were set to a text before."""
 
     variables: dict[str, str] = field(default_factory=dict)
+    substituted: dict[str, str] = field(default_factory=dict)  # what `<(...)` prints, by its text
     depth: int = 0  # of texts that are printed into one another
 
     def text(self, node: "Node") -> str:
@@ -65,6 +66,8 @@ class Words:
 
     def _expanded(self, node: "Node", raw: str) -> Word:
         """Return what stands for a variable or a command, if the text says it."""
+        if node.type == "process_substitution" and (found := self._printed_inside(node)) is not None:
+            self.substituted[raw] = found
         if node.type == "command_substitution":
             found = self._printed_inside(node)
             return Word(raw, is_known=False) if found is None else Word(found.rstrip("\n"))
