@@ -128,10 +128,10 @@ def _found(folder: Path, patterns: list[str]) -> list[Path]:
     """Return the files of these names, in order, each once; a folder that cannot be read has none."""
     found = dict[Path, None]()
     for pattern in patterns:
-        above, _, suffix = pattern.rpartition("/**/*")
-        if above or pattern.startswith("*"):
-            walked = _walked(folder / above, is_deep=bool(above))
-            found |= dict.fromkeys(path for path in walked if path.suffix == (suffix or Path(pattern).suffix))
+        above, star, ending = pattern.rpartition("*")
+        if star:
+            place = folder / above.removesuffix("**/")
+            found |= dict.fromkeys(path for path in _walked(place, is_deep=bool(above)) if path.name.endswith(ending))
         else:
             found[folder / pattern] = None
     return list(islice(found, limits.RULE_FILES_MAX))
