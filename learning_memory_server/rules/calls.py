@@ -1,0 +1,238 @@
+"""A command's words, read: its program, operands and options, what it runs, says and writes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from learning_memory_server.rules import programs
+
+Words = tuple[str, ...]
+_FIND: Final = {"-exec", "-execdir", "-ok", "-okdir"}
+_LOOKS: Final = {"-v", "-V"}  # `command -v git` runs nothing
+_NOWHERE: Final = "/dev/"
+_STDIN: Final = {"-", "/dev/stdin"}
+
+
+@dataclass(slots=True)
+class Call:
+    """The parts of a command."""
+
+    program: str
+    operands: list[str] = field(default_factory=list)  # sub-commands are operands, too
+    options: list[tuple[str, str]] = field(default_factory=list)  # each with its value, if it has one
+    letters: set[str] = field(default_factory=set)  # of short options, which may stand together
+    starts: list[int] = field(default_factory=list)  # where each operand stands among the words
+
+    def values(self, names: frozenset[str]) -> list[str]:
+        """Return the values of options with these names."""
+        return [value for name, value in self.options if name in names]
+
+    def has(self, name: str) -> bool:
+        """Return whether an option is there."""
+        return any(name == each for each, _ in self.options)
+
+
+class Inner(NamedTuple):
+    """What a command runs: the words of another, or a text that a shell reads."""
+
+    words: Words = ()
+    text: str = ""
+
+
+def parsed(words: Words, more: str = "", most: int | None = None) -> Call:
+    """Return the parts of a command; `more` options take a value, and reading ends behind `most` operands."""
+    call = Call(words[0] if words else "")
+    program = call.program
+    own = frozenset(more.split())
+    values = _values(program) | own
+    is_passing, at = program in programs.PASSING, 1
+    while at < len(words) and (most is None or len(call.operands) < most):
+        word = words[at]
+        at += 1
+        if word == "--":
+            if is_passing:
+                continue
+            call.operands += words[at:]
+            call.starts += range(at, len(words))
+            break
+        if word == "-" or not (word.startswith("-") or word in values):
+            if word.startswith("+") and program == "cargo":
+                continue  # The toolchain
+            call.operands.append(word)
+            call.starts.append(at - 1)
+            values = _values_behind(program, call.operands, values) | own
+        else:
+            at += _read_option(call, word, words[at] if at < len(words) else "", values)
+    return call
+
+
+def _read_option(call: Call, word: str, following: str, values: frozenset[str]) -> int:
+    """Read an option, and return how many of the following words are its value."""
+    name, is_given, value = word.partition("=")
+    if word.startswith("--") or call.program in programs.WHOLE or word in values:
+        takes = not is_given and name in values
+        call.options.append((name, following if takes else value))
+        if not word.startswith("--"):
+            call.letters.add(word[1:2])
+        return int(takes)
+    for place, letter in enumerate(word[1:], 2):
+        call.letters.add(letter)
+        if f"-{letter}" in values:
+            call.options.append((f"-{letter}", word[place:] or following))
+            return int(not word[place:])
+    call.options.append((name, value))
+    return 0
+
+
+@cache
+def _values(name: str) -> frozenset[str]:
+    return frozenset(programs.VALUES.get(name, "").split())
+
+
+def _values_behind(program: str, operands: Sequence[str], values: frozenset[str]) -> frozenset[str]:
+    """Return which options take a value behind one more operand."""
+    if len(operands) == 1 and program in programs.GLOBAL_ONLY:
+        values = frozenset()
+    return values | _values(" ".join((program, *operands))) if len(operands) <= 2 else values
+
+
+def found_in(table: Mapping[str, object], call: Call) -> str:
+    """Return the longest key of a table that begins a command: a program, or one with its sub-commands."""
+    for length in (2, 1, 0):
+        key = " ".join((call.program, *call.operands[:length]))
+        if key in table:
+            return key
+    return ""
+
+
+def inner(words: Words, given: str | None, files: Mapping[str, str]) -> Iterator[Inner]:
+    """Yield what a command runs, so far as its words say; `given` is its input, and `files` are written before."""
+    program = words[0]
+    if program == "find":
+        yield from _found(words)
+    elif program in programs.SHELLS:
+        yield from _of_shell(words, given, files)
+    elif program == "trap" and len(words) > 2:
+        yield Inner(text=words[1])
+    elif program.rstrip(".0123456789") in programs.PYTHONS:
+        yield from _module(words)
+    elif program in {"source", "."} and words[1:] and words[1] in files:
+        yield Inner(text=files[words[1]])
+    else:
+        yield from _wrapped(words, given)
+
+
+def _module(words: Words) -> Iterator[Inner]:
+    """Yield the module that an interpreter runs as a program."""
+    call = parsed(words, "-m -W -X -c", most=1)
+    names = call.values(frozenset({"-m"}))
+    if names and not call.has("-c"):
+        behind = words.index("-m") + 2 if "-m" in words else len(words)
+        yield Inner((names[0], *words[behind:]))
+
+
+def _found(words: Words) -> Iterator[Inner]:
+    for at, word in enumerate(words):
+        if word in _FIND:
+            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, words[at + 1 :])))
+
+
+def _of_shell(words: Words, given: str | None, files: Mapping[str, str]) -> Iterator[Inner]:
+    call = parsed(words, programs.SHELL_VALUES)
+    if "c" in call.letters:
+        yield from (Inner(text=value) for name, value in call.options if name == "-c")
+    elif given is not None and (not call.operands or "s" in call.letters):
+        yield Inner(text=given)
+    elif call.operands and call.operands[0] in files:
+        yield Inner(text=files[call.operands[0]])
+
+
+def _wrapped(words: Words, given: str | None) -> Iterator[Inner]:
+    key = found_in(programs.WRAPPERS, parsed(words, most=2))
+    wrapper = programs.WRAPPERS.get(key)
+    if wrapper is None or (words[0] == "command" and _LOOKS & set(words[1:2])):
+        return
+    own = key.count(" ")
+    skipped = own + wrapper.skip
+    call = parsed(words, wrapper.values, most=skipped + 1)
+    if key in {"npx", "npm exec"} and (scripts := call.values(frozenset({"-c", "--call"}))):
+        yield Inner(text=scripts[0])
+        return
+    rest = words[call.starts[skipped] :] if len(call.starts) > skipped else ()
+    if wrapper.assigns:
+        rest = tuple(rest[sum(1 for _ in takewhile(is_assignment, rest)) :])
+        split = call.values(frozenset({"-S", "--split-string"})) if key == "env" else []
+        if split:
+            yield Inner(text=split[0])
+    if rest and rest[0] == "--":
+        rest = rest[1:]
+    if wrapper.is_text and (rest or given):
+        yield Inner(text=" ".join(rest) or given or "")
+    elif rest:
+        yield Inner(tuple(rest))
+
+
+def is_assignment(word: str) -> bool:
+    """Return whether a word is `NAME=value`."""
+    name, is_given, _ = word.partition("=")
+    return bool(is_given) and name.isidentifier()
+
+
+def texts_of(call: Call, given: str, files: Mapping[str, str]) -> Words:
+    """Return a command's messages and bodies, a title before a body; git joins several to one."""
+    names = programs.TEXTS.get(found_in(programs.TEXTS, call), frozenset())
+    if not names:
+        return ()
+    ordered = sorted(call.options, key=lambda option: option[0] not in programs.TITLES)
+    found = [value for name, value in ordered if name in names]
+    for name, file in call.options:
+        if name in programs.FILED and name not in names:
+            found.append(given if file in _STDIN else files.get(file, ""))
+    found = [each for each in found if each]
+    if call.program == "git" and found:
+        trailers = "\n".join(call.values(frozenset({programs.TRAILER})))
+        found = ["\n\n".join([*found, *([trailers] if trailers else [])])]
+    return tuple(found)
+
+
+def written_by(call: Call) -> Iterator[str]:
+    """Yield the files that a command writes or removes, so far as its words say."""
+    key = found_in(programs.WRITES, call)
+    which = programs.WRITES.get(key)
+    operands = [each for each in call.operands[key.count(" ") :] if each]
+    if which is None:
+        yield from call.values(frozenset({"-o", "-O", "--output"})) if call.program in {"curl", "wget"} else ()
+        return
+    if call.program in programs.IN_PLACE:
+        if not ("i" in call.letters or call.has("--in-place")):
+            return
+        operands = operands[0 if _has_script(call) else 1 :]
+    if which != programs.LAST:
+        yield from operands
+        if call.program == "mv" and operands:
+            yield from _into(operands)
+        return
+    if folders := call.values(frozenset({"-t", "--target-directory"})):
+        operands = [*operands, f"{folders[0]}/"]
+    if operands[1:]:
+        yield operands[-1]
+        yield from _into(operands)
+
+
+def _has_script(call: Call) -> bool:
+    return any(call.has(each) for each in ("-e", "-E", "--expression", "-f", "--file")) or "e" in call.letters
+
+
+def _into(operands: Sequence[str]) -> Iterator[str]:
+    """Yield files in the last operand, in case that it is a folder."""
+    folder = operands[-1]
+    if folder.endswith("/") or operands[2:] or folder == ".":
+        yield from (str(PurePosixPath(folder, PurePosixPath(each).name)) for each in operands[:-1])
+
+
+def is_file(path: str) -> bool:
+    """Return whether a redirection writes a file."""
+    return bool(path) and not path.startswith(_NOWHERE)

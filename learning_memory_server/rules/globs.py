@@ -1,0 +1,43 @@
+"""Globs of files in a project, as people write them in rules and in .gitignore."""
+
+import posixpath
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+
+def relative(path: str, root: str) -> str:
+    """Return a path relative to a project's root; empty if it is outside, or if only a whole path is known."""
+    if root and path.startswith("/"):
+        base = root.rstrip("/")
+        path = path[len(base) + 1 :] if path.startswith(f"{base}/") else ""
+    path = posixpath.normpath(path) if path else ""
+    return "" if path in {"", "."} or path.startswith(("/", "~", "..")) else path
+
+
+def matches(glob: str, path: str) -> bool:
+    """Return whether a path is meant by a glob, or is below a folder that is.
+
+    A name without a slash is meant in any folder, and `**` stands for any number of folders.
+    """
+    parts = [each for each in glob.removeprefix("./").split("/") if each]
+    if "/" not in glob.rstrip("/"):
+        parts = ["**", *parts]
+    return bool(parts) and _fits([*parts, "**"], path.split("/"))
+
+
+def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether all names are meant by all parts: in one pass, since `**` may stand several times."""
+    places = {0}
+    for name in (*names, None):
+        # `**` may stand for nothing
+        for at, part in enumerate(parts):
+            if at in places and part == "**":
+                places.add(at + 1)
+        if name is None:
+            return len(parts) in places
+        places = {
+            at if parts[at] == "**" else at + 1
+            for at in places
+            if at < len(parts) and (parts[at] == "**" or fnmatchcase(name, parts[at]))
+        }
+    return False

@@ -1,0 +1,187 @@
+"""Whether what an agent is about to do breaks a rule. Nothing here reads a disk or a clock."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
+from learning_memory_server.rules import calls, globs, messages, programs
+from learning_memory_server.rules.asking import is_asked
+from learning_memory_server.rules.shell import Command, Script
+
+_CLUSTER: Final = re.compile(r"-[A-Za-z]+")
+_HEADS: Final = "refs/heads/"
+
+
+class Verdict(StrEnum):
+    """What an act is to a rule that it is about."""
+
+    BROKEN = "broken"
+    FOLLOWED = "followed"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What an agent is about to do: a command, or an edit of a file."""
+
+    script: Script | None
+    file: str = ""  # relative to the project's root
+    content: str = ""  # what the edit writes
+    before: str = ""  # what stood there
+    root: str = ""  # the project's root: without it, whole paths in commands are not judged
+
+
+@dataclass(slots=True)
+class Work:
+    """What an agent has done in its session, so far as rules need it."""
+
+    prompt: str = ""  # of this turn
+    is_edited: bool = False
+    commands: list[Command] = field(default_factory=list)  # that have succeeded since the last edit, each once
+
+    def edited(self, _file: str) -> None:
+        """Note an edit of a file: what has succeeded before says nothing of it."""
+        self.is_edited = True
+        self.commands.clear()
+
+    def ran(self, script: Script) -> None:
+        """Note a script that has succeeded."""
+        for each in script.commands:
+            if each.writes and (each.input or each.words[0] in programs.IN_PLACE):
+                self.edited(each.writes[0])
+            elif each not in self.commands:
+                self.commands.append(each)
+
+    def prompted(self, text: str) -> None:
+        """Note the prompt of a new turn."""
+        self.prompt = text
+
+
+def judge(pattern: Pattern, act: Act, work: Work) -> Verdict | None:
+    """Return whether an act breaks a pattern or follows it; None if the pattern is not about it."""
+    commands = act.script.commands if act.script else ()
+    found = [_of_command(pattern, each, commands[:place], work) for place, each in enumerate(commands)]
+    found += [_of_writing(pattern, each, act.root, work) for each in commands]
+    if act.file:
+        found.append(_of_edit(pattern, globs.relative(act.file, act.root), (act.content, act.before), work))
+    return next((each for each in (Verdict.BROKEN, Verdict.FOLLOWED) if each in found), None)
+
+
+def judge_end(pattern: Pattern, work: Work) -> Verdict | None:
+    """Return whether work that ends now breaks a pattern: something was edited, and `first` has not succeeded since."""
+    if not (pattern.first and work.is_edited):
+        return None
+    return _unless_excused(pattern, (), work)
+
+
+def matches(form: CallForm, command: Command) -> bool:
+    """Return whether a command is of a form."""
+    if not has_words(form, command):
+        return False
+    call = calls.parsed(command.words)
+    is_had = not form.having or any(_has(call, each) for each in form.having)
+    return is_had and not any(_has(call, each) for each in form.lacking)
+
+
+def has_words(form: CallForm, command: Command) -> bool:
+    """Return whether a command has the program and the sub-commands of a form."""
+    if not form.words:
+        return True
+    if command.words[0] != form.words[0].rpartition("/")[2]:
+        return False
+    call = calls.parsed(command.words)
+    named = [each for each in form.words[1:] if not each.startswith("-")]
+    if not all(_has(call, each) for each in form.words[1:] if each.startswith("-")):
+        return False
+    if call.program in programs.TARGETS:
+        return set(named) <= set(call.operands)
+    return call.operands[: len(named)] == named
+
+
+def _has(call: calls.Call, word: str) -> bool:
+    """Return whether a word is among a command's other words."""
+    options = [name for name, _ in call.options]
+    if word.endswith("*"):
+        beginning = word[:-1]
+        others = options if beginning.startswith("-") else _operands(call)
+        spelt = (f"{name}={value}" for name, value in call.options)
+        return any(each.startswith(beginning) for each in (*others, *spelt))
+    if not word.startswith("-"):
+        return word in _operands(call)
+    name, is_given, value = word.partition("=")
+    if is_given:
+        return (name, value) in call.options
+    is_cluster = call.program not in programs.WHOLE and _CLUSTER.fullmatch(word)
+    return word in options or bool(is_cluster and set(word[1:]) <= call.letters)
+
+
+def _operands(call: calls.Call) -> Sequence[str]:
+    """Return operands and values of options; of a push, the branches that it names, too."""
+    found = [*call.operands, *(value for _, value in call.options if value and not value.startswith("-"))]
+    if call.program == "git" and call.operands[:1] == ["push"]:
+        found += [each.rpartition(":")[2].removeprefix("+").removeprefix(_HEADS) for each in call.operands[1:]]
+    return found
+
+
+def _of_command(pattern: Pattern, command: Command, before: Iterable[Command], work: Work) -> Verdict | None:
+    if any(matches(each, command) for each in pattern.broken):
+        is_said = _is_said(pattern, command)
+        if is_said is None:
+            return None
+        return _unless_excused(pattern, _joined(before, command), work) if is_said else Verdict.FOLLOWED
+    is_near = any(each.words and has_words(each, command) for each in pattern.broken)
+    return Verdict.FOLLOWED if is_near or any(matches(each, command) for each in pattern.about) else None
+
+
+def _joined(before: Iterable[Command], command: Command) -> list[Command]:
+    """Return the commands that have succeeded when this one runs, as its own text says."""
+    return [each for each in before if each.chain == command.chain]
+
+
+def _is_said(pattern: Pattern, command: Command) -> bool | None:
+    """Return whether a command's message is one that a pattern forbids; None if its text does not have it."""
+    found: list[bool | None] = []
+    if pattern.texts:
+        said = "\n".join((*command.texts, command.input)).casefold()
+        found.append(any(each.casefold() in said for each in pattern.texts) if said.strip() else None)
+    if pattern.form:
+        found.append(_is_formless(pattern.form, command))
+    return None if None in found else all(found)
+
+
+def _is_formless(form: MessageForm, command: Command) -> bool | None:
+    texts = command.texts
+    if form is MessageForm.CONVENTIONAL:
+        has_title = command.words[0] != "gh" or any(map(calls.parsed(command.words).has, programs.TITLES))
+        texts = texts[:1] if has_title else ()
+    return messages.breaks(form, texts)
+
+
+def _of_writing(pattern: Pattern, command: Command, root: str, work: Work) -> Verdict | None:
+    """Judge the files that a command writes, by what it is given if the pattern is about contents."""
+    if not command.writes or not (pattern.files or (pattern.contents and command.input)):
+        return None
+    content = (command.input, "")
+    found = [_of_edit(pattern, globs.relative(each, root), content, work) for each in command.writes]
+    return next((each for each in (Verdict.BROKEN, Verdict.FOLLOWED) if each in found), None)
+
+
+def _of_edit(pattern: Pattern, file: str, content: tuple[str, str], work: Work) -> Verdict | None:
+    is_named = bool(file) and any(globs.matches(each, file) for each in pattern.files)
+    if not file or not (is_named or (pattern.contents and not pattern.files)):
+        return None
+    after, before = content
+    if pattern.contents and not any(each in after and each not in before for each in pattern.contents):
+        return Verdict.FOLLOWED if is_named else None
+    return _unless_excused(pattern, (), work)
+
+
+def _unless_excused(pattern: Pattern, joined: Sequence[Command], work: Work) -> Verdict:
+    """Return BROKEN, unless the person has asked for it, or what has to come first has succeeded."""
+    if pattern.asked and is_asked(pattern.asked, work.prompt):
+        return Verdict.FOLLOWED
+    done = (*work.commands, *joined)
+    has_all = pattern.first and all(any(matches(form, each) for each in done) for form in pattern.first)
+    return Verdict.FOLLOWED if has_all else Verdict.BROKEN

@@ -1,0 +1,245 @@
+"""What is known of programs: which run other commands, which options take a value, and which say or write something.
+
+Nothing here decides what an agent is shown: a program that is missing is read as it stands.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Wrapper(NamedTuple):
+    """A program, with its sub-command, that runs what stands behind its options and so many operands of its own."""
+
+    values: str = ""  # its options that take a value
+    skip: int = 0
+    is_text: bool = False  # the rest is joined, and read by a shell
+    assigns: bool = False  # `NAME=value` may stand in front
+
+
+_EXEC: Final = Wrapper("-w --workdir -e --env -u --user --env-file --detach-keys --index", skip=1)
+_RUN: Final = Wrapper(
+    f"{_EXEC.values} -v --volume -p --publish --name --network --net --entrypoint -m --memory --cpus -l --label --mount "
+    "--platform -h --hostname --add-host --gpus --ipc --pull --restart --shm-size --tmpfs --ulimit --cap-add --device",
+    skip=1,
+)
+_PACKAGE: Final = Wrapper("-p --package -c --call --node-options")
+_POETRY: Final = Wrapper("-C --directory -P --project -p --python -e --env --with --extra --group --env-file --package")
+
+WRAPPERS: Final = {
+    "sudo": Wrapper("-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot", assigns=True),
+    "doas": Wrapper("-u -C"),
+    "env": Wrapper("-u --unset -C --chdir -P -S --split-string", assigns=True),
+    "cross-env": Wrapper(assigns=True),
+    "timeout": Wrapper("-k --kill-after -s --signal", skip=1),
+    "gtimeout": Wrapper("-k --kill-after -s --signal", skip=1),
+    "nohup": Wrapper(),
+    "setsid": Wrapper(),
+    "command": Wrapper(),
+    "builtin": Wrapper(),
+    "exec": Wrapper("-a"),
+    "time": Wrapper("-f --format -o --output"),
+    "gtime": Wrapper("-f --format -o --output"),
+    "nice": Wrapper("-n --adjustment"),
+    "ionice": Wrapper("-c -n --class --classdata"),
+    "stdbuf": Wrapper("-i -o -e --input --output --error"),
+    "caffeinate": Wrapper("-t -w"),
+    "chronic": Wrapper(),
+    "unbuffer": Wrapper(),
+    "busybox": Wrapper(),
+    "rtk": Wrapper(),
+    "strace": Wrapper("-e -o -p -s -u"),
+    "xvfb-run": Wrapper("-n -s -f --server-num --server-args"),
+    "flock": Wrapper("-w -E --timeout", skip=1),
+    "watch": Wrapper("-n --interval", is_text=True),
+    "parallel": Wrapper("-j --jobs -I -a --arg-file", is_text=True),
+    "xargs": Wrapper("-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file --replace"),
+    "eval": Wrapper(is_text=True),
+    "ssh": Wrapper("-p -i -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w", skip=1, is_text=True),
+    "dotenv": Wrapper("-f -e"),
+    "direnv exec": Wrapper(skip=1),
+    "mise exec": Wrapper(),
+    "doppler run": Wrapper("-p -c --project --config"),
+    "op run": Wrapper("--env-file"),
+    "docker exec": _EXEC,
+    "docker run": _RUN,
+    "docker compose exec": _EXEC,
+    "docker compose run": _RUN,
+    "docker-compose exec": _EXEC,
+    "docker-compose run": _RUN,
+    "podman exec": _EXEC,
+    "podman run": _RUN,
+    "kubectl exec": Wrapper("-c --container", skip=1),
+    "uv run": Wrapper(f"{_POETRY.values} --with-requirements --index --index-url"),
+    "uvx": Wrapper("--from --with -p --python"),
+    "poetry run": _POETRY,
+    "pipenv run": _POETRY,
+    "pdm run": _POETRY,
+    "hatch run": _POETRY,
+    "rye run": _POETRY,
+    "bundle exec": Wrapper(),
+    "npx": _PACKAGE,
+    "bunx": _PACKAGE,
+    "pnpx": _PACKAGE,
+    "npm exec": _PACKAGE,
+    "pnpm exec": _PACKAGE,
+    "pnpm dlx": _PACKAGE,
+    "yarn exec": _PACKAGE,
+    "yarn dlx": _PACKAGE,
+    "bun x": _PACKAGE,
+}
+SHELLS: Final = frozenset("sh bash zsh dash ksh ash fish su".split())
+SHELL_VALUES: Final = "-o -O +O -c --rcfile --init-file"
+PYTHONS: Final = ("python", "pypy")
+
+VALUES: Final = {
+    "git": "-C -c --git-dir --work-tree --namespace --config-env --super-prefix",
+    "git commit": "-m --message -F --file -C -c --reuse-message --reedit-message --fixup --squash --author --date -t "
+    "--template --trailer --cleanup --pathspec-from-file",
+    "git tag": "-m --message -F --file -u --local-user --sort --format --cleanup",
+    "git merge": "-m --message -F --file -s --strategy -X --strategy-option --into-name --cleanup",
+    "git stash push": "-m --message --pathspec-from-file",
+    "git notes add": "-m --message -F --file -C -c",
+    "git push": "-o --push-option --repo --receive-pack --exec",
+    "git rebase": "-x --exec -s --strategy -X --strategy-option --onto",
+    "git log": "-n --max-count --author --grep --since --until --format --pretty -S -G -L --date",
+    "git grep": "-e -f -A -B -C -m",
+    "gh": "-R --repo --hostname",
+    "gh pr create": "-t --title -b --body -F --body-file -B --base -H --head -l --label -a --assignee -r --reviewer -m "
+    "--milestone -p --project -T --template",
+    "gh pr edit": "-t --title -b --body -F --body-file -B --base -m --milestone --add-label --remove-label "
+    "--add-reviewer --remove-reviewer --add-assignee --remove-assignee --add-project --remove-project",
+    "gh pr merge": "-t --subject -b --body -F --body-file -A --author-email --match-head-commit",
+    "gh pr review": "-b --body -F --body-file",
+    "gh pr comment": "-b --body -F --body-file",
+    "gh pr close": "-c --comment",
+    "gh pr list": "-S --search -L --limit -s --state -l --label -a --assignee -A --author -B --base -H --head -q --jq "
+    "--json",
+    "gh issue create": "-t --title -b --body -F --body-file -l --label -a --assignee -m --milestone -p --project -T "
+    "--template",
+    "gh issue edit": "-t --title -b --body -F --body-file -m --milestone --add-label --remove-label --add-assignee",
+    "gh issue comment": "-b --body -F --body-file",
+    "gh issue close": "-c --comment -r --reason",
+    "gh release create": "-t --title -n --notes -F --notes-file --target --notes-start-tag --discussion-category",
+    "gh release edit": "-t --title -n --notes -F --notes-file --target --tag",
+    "gh api": "-X --method -f --raw-field -F --field -H --header -q --jq -t --template --input -p --preview --cache",
+    "gh run": "-b --branch -w --workflow -L --limit -s --status -j --job -q --jq --json",
+    "glab": "-R --repo",
+    "glab mr create": "-t --title -d --description -b --target-branch -s --source-branch -l --label -a --assignee -m "
+    "--milestone --reviewer",
+    "jj": "-R --repository -m --message --at-operation --config",
+    "hg commit": "-m --message -l --logfile -u --user -d --date",
+    "npm": "--prefix -C -w --workspace --registry --loglevel --tag --otp",
+    "pnpm": "--filter -F --dir -C --registry --reporter",
+    "yarn": "--cwd --registry",
+    "bun": "--cwd --filter -c --config",
+    "docker": "-H --host --context -c --config -l --log-level",
+    "docker compose": "-f --file -p --project-name --profile --env-file --project-directory --ansi --progress",
+    "docker build": "-t --tag -f --file --build-arg --target --platform --label --cache-from --secret --progress",
+    "docker-compose": "-f --file -p --project-name --profile --env-file --project-directory --ansi --progress --context",
+    "podman": "-c --connection --url --log-level",
+    "kubectl": "-n --namespace --context --kubeconfig --cluster --user -s --server -l --selector -o --output --as "
+    "--token",
+    "helm": "-n --namespace --kube-context --kubeconfig -f --values --set --version",
+    "make": "-C --directory -f --file --makefile -I --include-dir -j --jobs -o -W",
+    "just": "-f --justfile -d --working-directory",
+    "task": "-d --dir -t --taskfile -o --output",
+    "gradle": "-p --project-dir -b --build-file -x --exclude-task -I --init-script -g",
+    "gradlew": "-p --project-dir -b --build-file -x --exclude-task -I --init-script -g",
+    "mvn": "-f --file -pl --projects -P --activate-profiles -s --settings -D",
+    "mvnw": "-f --file -pl --projects -P --activate-profiles -s --settings -D",
+    "tox": "-e -c -f --workdir",
+    "nox": "-s --session -f --noxfile -k",
+    "pytest": "-k -m -p -n -c -o -W --rootdir --maxfail --durations --tb --timeout --ignore --deselect --junitxml --dist",
+    "cargo": "--manifest-path -p --package --target-dir --color -Z --config -C -j --jobs -F --features --target --bin "
+    "--test --example --profile --exclude",
+    "go": "-C -run -count -timeout -tags -o -ldflags -bench",
+    "uv": "--directory --project --cache-dir --config-file --color",
+    "uv pip": "-p --python -r --requirement --index-url",
+    "pip": "-r --requirement -c --constraint -e --editable -t --target -i --index-url --extra-index-url --python --log",
+    "poetry": "-C --directory -P --project",
+    "systemctl": "-H --host -M --machine -n -o -t",
+    "aws": "--profile --region --output --endpoint-url --query",
+    "gcloud": "--project --account --configuration --format --region --zone",
+    "az": "--subscription -o --output --query",
+    "heroku": "-a --app -r --remote",
+    "vercel": "--token --scope -S --cwd -A -e --env -b",
+    "firebase": "-P --project --token -c --config",
+    "wrangler": "-c --config -e --env --cwd",
+    "supabase": "--workdir --profile",
+    "fly": "-a --app -c --config",
+    "terraform": "-var -var-file -target -out",
+    "turbo": "--filter -F --cwd",
+    "nx": "-p --project --projects",
+    "sed": "-e --expression -f --file -l",
+    "perl": "-e -E -I",
+    "grep": "-e -f -A -B -C -m --include --exclude --exclude-dir",
+    "rg": "-e -f -A -B -C -m -g --glob -t --type -T",
+    "curl": "-X -H -d -o -u -F -A -e -b -c -m -T -w --request --header --data --output --user --form --url --max-time",
+    "wget": "-O -o -P --output-document",
+    "tee": "--output-error",
+    "head": "-n -c",
+    "tail": "-n -c",
+    "cp": "-t --target-directory -S --suffix",
+    "mv": "-t --target-directory -S --suffix",
+    "install": "-t --target-directory -m --mode -o -g",
+    "touch": "-d -t -r --date --reference",
+    "truncate": "-s --size -r --reference",
+    "psql": "-c --command -f --file -h --host -p --port -U --username -d --dbname -v",
+}
+"""Options of programs and sub-commands that take a value; those of a program count for its sub-commands, too."""
+GLOBAL_ONLY: Final = frozenset({"git", "docker"})
+"""Programs whose own options mean something else behind the sub-command."""
+WHOLE: Final = frozenset(
+    "find java javac go terraform ffmpeg gcc clang openssl xcodebuild dotnet az tsc mvn mvnw".split()
+)
+"""Programs whose long options begin with one dash."""
+PASSING: Final = frozenset("npm pnpm yarn bun cargo dotnet npm-run-all nox".split())
+"""Programs that hand over what stands behind `--` to another one, which has options, too."""
+TARGETS: Final = frozenset(
+    "make gmake just task gradle gradlew mvn mvnw tox nox npm-run-all run-s run-p pytest rake".split()
+)
+"""Programs whose operands may stand in any order."""
+
+_GH: Final = frozenset("-t --title --subject -b --body -n --notes -c --comment".split())
+_GIT: Final = frozenset({"-m", "--message"})
+TEXTS: Final = {
+    "git commit": _GIT,
+    "git tag": _GIT,
+    "git merge": _GIT,
+    "git stash": _GIT,
+    "git notes": _GIT,
+    "gh pr": _GH,
+    "gh issue": _GH,
+    "gh release": _GH,
+    "gh api": frozenset("-f -F --field --raw-field".split()),
+    "glab mr": frozenset("-t --title -d --description".split()),
+    "jj": _GIT,
+    "hg commit": _GIT,
+}
+TRAILER: Final = "--trailer"
+FILED: Final = frozenset("-F --file --body-file --notes-file --input".split())
+"""Options that name a file with a message."""
+TITLES: Final = frozenset("-t --title --subject".split())
+
+ALL, LAST, BUT_FIRST = "all", "last", "but first"
+WRITES: Final = {
+    "tee": ALL,
+    "rm": ALL,
+    "unlink": ALL,
+    "rmdir": ALL,
+    "touch": ALL,
+    "truncate": ALL,
+    "shred": ALL,
+    "mv": ALL,
+    "cp": LAST,
+    "ln": LAST,
+    "install": LAST,
+    "rsync": LAST,
+    "git rm": ALL,
+    "git mv": ALL,
+    "sed": BUT_FIRST,
+    "gsed": BUT_FIRST,
+    "perl": BUT_FIRST,
+}
+"""Which of a program's operands it writes or removes."""
+IN_PLACE: Final = frozenset({"sed", "gsed", "perl"})
+"""Programs that write only with -i, and whose first operand is a script unless an option has it."""
