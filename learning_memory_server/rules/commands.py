@@ -27,7 +27,10 @@ COMPARED: Final = rf"`[^`]+`|{_plain(vocabulary.BOTH).pattern}"
 def commands_in(text: str, term: str = TERM) -> list[str] | None:
     """Return the commands of a list such as "`npm`, yarn or `npx`"; None if something in it is none."""
     found: list[str] = []
-    for each in re.finditer(rf"(?P<term>{term})|(?P<other>[^\s,/&]+)", text):
+    spaced = "".join(
+        each if each.startswith("`") else each.replace("/", " / ") for each in re.split(r"(`[^`]*`)", text)
+    )
+    for each in re.finditer(rf"(?P<term>{term})|(?P<other>[^\s,/&]+)", spaced):
         if each["other"] and each["other"].lower() not in {"or", "and", "nor", "&"}:
             return None
         if each["term"] is None:
@@ -48,6 +51,11 @@ def is_command(text: str) -> bool:
     return name in vocabulary.SHELLED | vocabulary.PIPED or bool(_PATH.fullmatch(words[0]))
 
 
+def outside(text: str) -> str:
+    """Return a text without its code."""
+    return CODE.sub(" ", text)
+
+
 def is_script(text: str) -> bool:
     """Return whether a text is the name of a package's script, such as `build:binaries`."""
     return bool(_SCRIPT.fullmatch(text))
@@ -58,7 +66,7 @@ def forbidden(command: str) -> tuple[CallForm, ...]:
     words = _words(command)
     subs = tuple(_until_option(words))
     options = tuple(words[len(subs) :])
-    if not subs or (subs[0] in vocabulary.PIPED and len(words) == 1) or (subs[0], *options) in vocabulary.HARMLESS:
+    if not subs or (subs[0] in vocabulary.PIPED and len(words) == 1):
         return ()
     lacking = vocabulary.LOOKS.get(subs, vocabulary.ELSEWHERE.get(subs[0], ()) if len(words) == 1 else ())
     forms = []

@@ -101,8 +101,11 @@ def has_words(form: CallForm, command: Command) -> bool:
 
 
 def _has(call: calls.Call, word: str) -> bool:
-    """Return whether a word is among a command's other words."""
+    """Return whether a word is among a command's other words; `*part*` may stand in any of them, its program too."""
     options = [name for name, _ in call.options]
+    if word.startswith("*"):
+        part = word.strip("*")
+        return call.program not in programs.IDLE and any(part in each for each in (call.program, *_operands(call)))
     if word.endswith("*"):
         beginning = word[:-1]
         others = options if beginning.startswith("-") else _operands(call)

@@ -199,6 +199,11 @@ TARGETS: Final = frozenset(
 )
 """Programs whose operands may stand in any order."""
 
+IDLE: Final = frozenset(
+    "awk cat cd cp echo export find gh git grep head less ls mkdir mv printf rg rm sed tail touch tree wc which".split()
+)
+"""Programs that check nothing, whatever the names of the files that they are given."""
+
 _GH: Final = frozenset("-t --title --subject -b --body -n --notes -c --comment".split())
 _GIT: Final = frozenset({"-m", "--message"})
 TEXTS: Final = {

@@ -5,27 +5,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from learning_memory_server.rules import vocabulary as words
+from learning_memory_server.rules import phrases
 
 _MARKS: Final = re.compile(r"^(?:[-*+•>]\s+|\d+[.)]\s+|\[[ xX]\]\s+|[^\w`\"'(#|*_~/.\-]+)+")
 _EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=[\w.!])[*_](?!\w)")
 _HIDDEN: Final = re.compile(r"`[^`]*`|\"[^\"]*\"|\((?:[^()`]|`[^`]*`)*\)")
-_FULL_STOPS: Final = re.compile(r"(?:[.!?]+(?=[\s)]|$)|[;。；！]|\s+[-–—]{1,2}\s+|—|:(?=\s|$)|：|→)\s*")
-_COMMAS: Final = re.compile(rf"[,，]\s*(?=(?:{words.STARTS})\b)", re.IGNORECASE)
-_ASIDE: Final = re.compile(r"\((?:[^()`]|`[^`]*`)*\)")
+_FULL_STOPS: Final = re.compile(
+    r"(?:(?<=\S)[.!?]+(?=[\s)]|$)|[;\u3002\uff1b\uff01]|\s+[-\u2013\u2014]{1,2}\s+|—|(?<![bB][yY]):(?=\s|$)|\uff1a|→)\s*"
+)
+_COMMAS: Final = re.compile(
+    rf"[,\uff0c]\s*(?=(?:{phrases.STARTS})\b)|\s+(?:and|but) (?=(?:never|always|don't|do not|must not)\b)",
+    re.IGNORECASE,
+)
 
-_LEAD: Final = rf"^(?:(?:{words.LEADS})[\s,]+)*"
-_NEVER: Final = re.compile(rf"{_LEAD}(?:{words.NEVER})\s+(?:even |be allowed to )?(?P<what>.+)$", re.IGNORECASE)
-_NO: Final = re.compile(rf"{_LEAD}(?:no|not|without)\s+(?!(?:{words.NOT_A_NO})\b)(?P<what>.+)$", re.IGNORECASE)
+_BANNING_ASIDE: Final = re.compile(r"\s*\(((?:never|not|no|do not|don't) (?:[^()`]|`[^`]*`)*)\)", re.IGNORECASE)
+
+_LEAD: Final = rf"^(?:(?:{phrases.LEADS})[\s,]+)*"
+_NEVER: Final = re.compile(rf"{_LEAD}(?:{phrases.NEVER})\s+(?:even |be allowed to )?(?P<what>.+)$", re.IGNORECASE)
+_NO: Final = re.compile(rf"{_LEAD}(?:no|not|without)\s+(?!(?:{phrases.NOT_A_NO})\b)(?P<what>.+)$", re.IGNORECASE)
 _OUTLAWED: Final = re.compile(
-    rf"^(?P<what>.{{1,80}}?)\s+(?:is|are)\s+(?:{words.ADVERBS} )*(?:{words.OUTLAWED})\b(?P<rest>.*)$", re.IGNORECASE
+    rf"^(?P<what>.{{1,80}}?)\s+(?:is|are)\s+(?:{phrases.ADVERBS} )*(?:{phrases.OUTLAWED})\b(?P<rest>.*)$", re.IGNORECASE
 )
 _PASSIVE: Final = re.compile(
     r"^(?P<what>.{1,80}?)\s+(?:must|should|shall|may|can|are to|is to)\s*(?:never|not)\s+(?:ever )?(?P<verb>.+)$",
     re.IGNORECASE,
 )
 _ONLY: Final = re.compile(
-    rf"{_LEAD}(?:only (?P<first>.+?)|(?P<second>.+?) only)\s+(?:if|when|after|on|upon|with|once)\s+(?P<why>.+)$", re.IGNORECASE
+    rf"{_LEAD}(?:only (?P<first>.+?)|(?P<second>.+?) only)\s+(?:if|when|after|on|upon|with|once)\s+(?P<why>.+)$",
+    re.IGNORECASE,
 )
 _ASK_BEFORE: Final = re.compile(
     rf"{_LEAD}(?:always |must |first )*(?P<why>(?:ask|get|wait for|request|obtain|seek)\b.*?)\s(?:before|prior to)\s+(?:you |ever )?(?P<first>.+)$",
@@ -34,19 +41,19 @@ _ASK_BEFORE: Final = re.compile(
 _BEFORE_ASK: Final = re.compile(
     rf"{_LEAD}before (?:you )?(?P<first>[^,]+),\s*(?:please |always )*(?P<why>(?:ask|get|wait)\b.*)$", re.IGNORECASE
 )
-_CONDITION: Final = re.compile(rf"(?:^|[\s,(]+)(?P<all>(?:only )?\b(?:{words.CONDITIONS})\b.*)$", re.IGNORECASE)
+_CONDITION: Final = re.compile(rf"(?:^|[\s,(]+)(?P<all>(?:only )?\b(?:{phrases.CONDITIONS})\b.*)$", re.IGNORECASE)
 _CONDITIONAL: Final = re.compile(
-    rf"^(?:and |but |or )*(?:(?:{words.CONDITIONS})|on|in|for|once|as long as)\b", re.IGNORECASE
+    rf"^(?:and |but |or )*(?:(?:{phrases.CONDITIONS})|on|in|for|once|as long as)\b", re.IGNORECASE
 )
-_EXCEPTION: Final = re.compile(words.EXCEPTIONS, re.IGNORECASE)
+_EXCEPTION: Final = re.compile(phrases.EXCEPTIONS, re.IGNORECASE)
 _EVEN: Final = re.compile(r",?\s*\b(?:not )?even (?:if|when|for|on|in|a|though)\b.*$", re.IGNORECASE)
-_FRAME: Final = re.compile(words.FRAME, re.IGNORECASE)
-_FRAMED: Final = re.compile(rf"^(?:{words.FRAME})$", re.IGNORECASE)
-_PERSON: Final = re.compile(words.PERSON, re.IGNORECASE)
-_SEEN_ELSEWHERE: Final = re.compile(words.SEEN_ELSEWHERE, re.IGNORECASE)
-_ALONE: Final = re.compile(words.ALONE, re.IGNORECASE)
-_FILLERS: Final = re.compile(rf"\b(?:{words.FILLERS})(?![\w-])", re.IGNORECASE)
-_REASON: Final = re.compile(rf"[\s,(]+(?:{words.REASONS})\b.*$", re.IGNORECASE)
+_FRAME: Final = re.compile(phrases.FRAME, re.IGNORECASE)
+_FRAMED: Final = re.compile(rf"^(?:{phrases.FRAME})$", re.IGNORECASE)
+_PERSON: Final = re.compile(phrases.PERSON, re.IGNORECASE)
+_SEEN_ELSEWHERE: Final = re.compile(phrases.SEEN_ELSEWHERE, re.IGNORECASE)
+_ALONE: Final = re.compile(phrases.ALONE, re.IGNORECASE)
+_FILLERS: Final = re.compile(rf"\b(?:{phrases.FILLERS})(?![\w-])", re.IGNORECASE)
+_REASON: Final = re.compile(rf"[\s,(]+(?:{phrases.REASONS})\b.*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ class Sentence:
         return any(_EXCEPTION.match(each) and is_of_person(each) for each in self.clauses)
 
     def exceptions(self) -> Iterator[str]:
+        """Yield the parts that allow something at times, if it is not the person who says when."""
         for part in self.parts:
             whole = _EVEN.sub("", ", ".join(part))
             if _EXCEPTION.search(whole) and not is_of_person(whole):
@@ -113,8 +121,8 @@ def _ban(what: str, *, is_asked: bool) -> Ban:
 def _plain(core: str) -> str:
     """Return a text without asides and words that change nothing, except in code."""
     pieces = re.split(r"(`[^`]*`)", core)
-    text = "".join(each if each.startswith("`") else _FILLERS.sub(" ", each) for each in pieces)
-    return re.sub(r"\s+([,.])", r"\1", " ".join(text.split())).strip(" ,.!;:")
+    text = "".join(each if each.startswith("`") else re.sub(r"\s+,", ",", _FILLERS.sub(" ", each)) for each in pieces)
+    return re.sub(r"(?<=\S)[.!;:]+$", "", " ".join(text.split()).strip(" ,;:"))
 
 
 def _is_open(clause: str) -> bool:
@@ -129,12 +137,16 @@ def is_of_person(condition: str) -> bool:
 
 def read_sentence(text: str) -> Sentence | None:
     """Return a sentence; a heading, a row of a table, and a question are none."""
-    text = " ".join(text.replace("’", "'").replace("\u00a0", " ").split())
-    if not text or text[0] in "#|" or text.rstrip("*_ ").endswith(("?", "？")):
+    text = " ".join(text.replace("\u2019", "'").replace("\u00a0", " ").split())
+    if not text or text[0] in "#|" or text.rstrip("*_ ").endswith(("?", "\uff1f")):
         return None
     text = _MARKS.sub("", _outside_code(_MARKS.sub("", text)).strip())
+    for foreign, english in phrases.TRANSLATED:
+        text = re.sub(foreign, english, text, flags=re.IGNORECASE)
+    text = _BANNING_ASIDE.sub(r"; \1; ", text)
     parts = (
-        tuple(clause for each in _split(part, _COMMAS) if (clause := each.strip(" ,"))) for part in _split(text, _FULL_STOPS)
+        tuple(clause for each in _split(part, _COMMAS) if (clause := each.strip(" ,")))
+        for part in _split(text, _FULL_STOPS)
     )
     return Sentence(text, tuple(filter(None, parts)))
 

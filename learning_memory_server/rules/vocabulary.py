@@ -1,6 +1,15 @@
-"""The words that the forms of rules are made of, as one table."""
+"""Programs, files and texts that rules are about, as one table."""
 
 from typing import Final
+
+
+def _each(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(each.split()) for each in text.split("|"))
+
+
+def _table(**texts: str) -> dict[str, tuple[str, ...]]:
+    return {name.replace("_", "-"): tuple(text.split()) for name, text in texts.items()}
+
 
 SHELLED: Final = frozenset(
     """
@@ -11,7 +20,7 @@ SHELLED: Final = frozenset(
     kubectl lefthook lerna make mise mix mocha mongo mvn mvnw mypy mysql netlify next ng node nodemon nox npm npx nvm nx
     pdm perl php phpunit pip pip3 pipenv pipx pixi pkill playwright pnpm pnpx poe poetry pre-commit prettier prisma psql pulumi
     pyenv pylint pyright pytest python python3 rails rake redis-cli ruff rsync rspec rubocop ruby rustc rustfmt
-    rustup rye sbt scp serverless sls sqlite3 stylelint svn swift swiftlint systemctl task terraform tofu tox trash trash-put tsc
+    rustup rye sbt scp serverless sudo sls sqlite3 stylelint svn swift swiftlint systemctl task terraform tofu tox trash trash-put tsc
     tsx turbo twine ty uv uvicorn uvx vercel vite vitest wget wrangler xcodebuild yarn zig rm ts-node tap swc oxlint
     """.split()
 )
@@ -20,7 +29,7 @@ SHELLED: Final = frozenset(
 PLAIN: Final = frozenset(
     """
     apt-get bunx cargo conda docker-compose eslint gulp kubectl npm npx pip pip3 pipenv pipx pnpm pnpx poetry prettier
-    pytest python3 tsc uv uvx vitest yarn git rm virtualenv mypy flake8 terraform docker gh twine
+    pytest python3 sudo tsc uv uvx vitest yarn git rm virtualenv mypy flake8 terraform docker gh twine
     """.split()
 )
 """Programs whose names are no other word: known without backticks."""
@@ -28,7 +37,9 @@ PLAIN: Final = frozenset(
 BOTH: Final = PLAIN | {"bun", "jest", "python", "node", "deno", "brew", "make", "just", "rye", "pdm", "mocha", "ruff"}
 """Programs that are known without backticks where two are compared: "bun, not npm"."""
 
-PIPED: Final = frozenset("awk bash cat cp curl echo find git go grep head kill ls make mv node sed sh sort tail touch".split())
+PIPED: Final = frozenset(
+    "awk bash cat cp curl echo find git go grep head kill ls make mv node sed sh sort tail touch".split()
+)
 """Programs of many uses: no rule forbids all of them, whatever a sentence about one use says."""
 
 SUBCOMMANDS: Final = frozenset(
@@ -40,42 +51,37 @@ SUBCOMMANDS: Final = frozenset(
 )
 """Words that may follow a program in a sentence without backticks."""
 
-ALIASES: Final = {
-    "pip": ("pip", "pip3"),
-    "trash": ("trash", "trash-put"),
-    "jest": ("jest",),
-    "docker compose": ("docker compose",),
-}
+ALIASES: Final = _table(pip="pip pip3", trash="trash trash-put")
 """Programs that go by several names."""
 
-ELSEWHERE: Final = {
-    "npm": ("-g", "--global", "--version", "-v", "--help"),
-    "yarn": ("--version", "-v", "--help"),
-    "pnpm": ("-g", "--global", "--version", "-v", "--help"),
-}
+ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global", "--version", "-v", "--help"))
 """Words with which a package manager does not touch the project: such a call breaks no rule about it."""
 
 OPTIONS: Final = {
-    "--force": ("--force", "-f"),
-    "-f": ("-f", "--force"),
-    "--hard": ("--hard",),
-    "--all": ("--all", "-A"),
-    "-A": ("-A", "--all"),
-    "-v": ("-v", "--volumes"),
-    "--volumes": ("--volumes", "-v"),
-    "-D": ("-D",),
+    option: same
+    for same in (
+        ("--force", "-f"),
+        ("--all", "-A"),
+        ("--volumes", "-v"),
+        ("--no-verify", "-n"),
+        ("--interactive", "-i"),
+    )
+    for option in same
 }
 """Options that are the same."""
 
+_DEPLOYS_NOT: Final = (
+    "ls list inspect logs env build pull dev domains alias certs whoami projects project link help".split()
+)
+
 LOOKS: Final = {
+    ("vercel",): (*_DEPLOYS_NOT, "--help"),
     ("git", "stash"): ("list", "show"),
     ("git", "push"): ("--dry-run", "-n"),
     ("git", "commit"): ("--dry-run",),
     ("git", "add"): ("--dry-run", "-n", "-p", "--patch"),
     ("git", "clean"): ("--dry-run", "-n"),
     ("git", "rebase"): ("--abort", "--continue", "--show-current-patch"),
-    ("npm", "publish"): ("--dry-run",),
-    ("cargo", "publish"): ("--dry-run",),
     ("gh", "pr", "merge"): ("--disable-auto",),
 }
 """Words with which a command only looks, or undoes."""
@@ -83,18 +89,20 @@ LOOKS: Final = {
 RUNNERS: Final = ("npm", "pnpm", "yarn", "bun")
 """What runs the scripts of a package.json."""
 
-TESTED: Final = ("*test*", "*spec*", "*check*", "jest", "tox", "nox", "*verify*", "ci", "*:ci", "ci:*", "*validate*", "all")
-LINTED: Final = ("*lint*", "ruff", "*check*", "clippy", "biome", "pre-commit", "flake8", "vet", "rubocop", "*style*", "standard", "*verify*", "ci", "*:ci", "ci:*", "*validate*", "all")
-TYPED: Final = ("*tsc*", "*type*", "mypy", "pyright", "*check*", "ty", "*build*", "*verify*", "ci", "*:ci", "ci:*", "*validate*", "all")
-"""Words of a command that may well run the tests, the linters, the type checks, whatever the project."""
-
-LOCKS: Final = (
-    "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "Cargo.lock",
-    "poetry.lock", "uv.lock", "Pipfile.lock", "pdm.lock", "Gemfile.lock", "composer.lock", "go.sum", "flake.lock",
+LOCKS: Final = _each(
+    """
+    package-lock.json | npm-shrinkwrap.json | pnpm-lock.yaml | yarn.lock | bun.lock | bun.lockb | Cargo.lock |
+    poetry.lock | uv.lock | Pipfile.lock | pdm.lock | Gemfile.lock | composer.lock | go.sum | flake.lock
+    """
 )
 """Lock files of package managers."""
 
-GENERATED: Final = ("*.generated.*", "*_generated.*", "*.gen.*", "*.pb.go", "*_pb2.py", "*.g.dart", "**/__generated__/**", "**/generated/**")
+GENERATED: Final = _each(
+    """
+    *.generated.* | *_generated.* | *.gen.* | *.pb.go | *_pb2.py | *.g.dart | **/__generated__/** |
+    **/generated/**
+    """
+)
 """Files whose names say that they are generated."""
 
 SUFFIXES: Final = frozenset(
@@ -106,134 +114,129 @@ SUFFIXES: Final = frozenset(
 )
 """Ends of names of files: `request.body` is none."""
 
-DEPLOYS: Final = (
-    "vercel deploy", "netlify deploy", "firebase deploy", "fly deploy", "flyctl deploy", "wrangler deploy",
-    "wrangler publish", "serverless deploy", "sls deploy", "cdk deploy", "eb deploy", "gcloud app deploy",
-    "gcloud run deploy", "gcloud functions deploy", "railway up", "kamal deploy", "cap production deploy",
-    "helm upgrade", "npm deploy", "pnpm deploy", "yarn deploy", "bun deploy", "make deploy", "just deploy",
+DEPLOYS: Final = _each(
+    """
+    vercel --prod | netlify deploy --prod | netlify deploy -p | firebase deploy | fly deploy | flyctl deploy |
+    wrangler deploy | wrangler publish | serverless deploy | sls deploy | cdk deploy | eb deploy |
+    gcloud app deploy | gcloud run deploy | gcloud functions deploy | railway up | kamal deploy |
+    cap production deploy | npm run deploy | pnpm run deploy | yarn run deploy | yarn deploy | bun run deploy |
+    make deploy | just deploy
+    """
 )
 """Commands that deploy."""
 
-PUBLISHES: Final = (
-    "npm publish", "pnpm publish", "yarn publish", "yarn npm publish", "bun publish", "cargo publish", "twine upload", "uv publish",
-    "poetry publish", "flit publish", "hatch publish", "gem push", "dart pub publish", "lerna publish",
+PUBLISHES: Final = _each(
+    """
+    npm publish | pnpm publish | yarn publish | yarn npm publish | bun publish | cargo publish | twine upload |
+    uv publish | poetry publish | flit publish | hatch publish | gem push | dart pub publish | lerna publish
+    """
 )
 """Commands that publish a package."""
 
-ATTRIBUTIONS: Final = (
-    "Co-Authored-By: Claude", "Co-Authored-By: Anthropic", "Co-Authored-By: Copilot", "Co-Authored-By: GitHub Copilot",
-    "Co-Authored-By: Cursor", "Co-Authored-By: Codex", "Co-Authored-By: Gemini", "Co-Authored-By: ChatGPT",
-    "Co-Authored-By: AI", "Co-Authored-By: Aider", "Co-Authored-By: OpenAI", "Co-Authored-By: Devin",
-    "noreply@anthropic.com", "cursoragent@cursor.com",
+ATTRIBUTIONS: Final = _each(
+    """
+    Co-Authored-By: Claude | Co-Authored-By: Anthropic | Co-Authored-By: Copilot |
+    Co-Authored-By: GitHub Copilot | Co-Authored-By: Cursor | Co-Authored-By: Codex | Co-Authored-By: Gemini |
+    Co-Authored-By: ChatGPT | Co-Authored-By: AI Assistant | Co-Authored-By: Aider | Co-Authored-By: OpenAI |
+    noreply@anthropic.com | cursoragent@cursor.com
+    """
 )
-"""Trailers that name an AI as an author."""
+"""Trailers that name an AI as an author. `Co-Authored-By: AI` alone would be Aisha's, too."""
 
 MENTIONS: Final = (
-    *ATTRIBUTIONS, "Generated with [Claude", "Generated with Claude", "Generated by Claude", "Claude-Session:", "claude.com/claude-code",
-    "claude.ai/code", "AI-generated", "AI generated", "generated by AI", "generated with AI", "written by AI",
-    "written with AI", "AI-assisted", "by Claude", "with Claude", "help of Claude", "from Claude", "via Claude",
-    "by ChatGPT", "with ChatGPT", "by Copilot", "with Copilot", "by Codex", "with Codex", "by Gemini",
-    "help of AI", "Anthropic's AI",
+    *ATTRIBUTIONS,
+    *_each(
+        """
+    Generated with [Claude | Generated with Claude | Generated by Claude | Claude-Session: |
+    claude.com/claude-code | claude.ai/code | AI-generated | AI generated | AI-assisted | AI-written | by an AI
+    | help of AI | help of an AI | by Claude | with Claude | help of Claude | via Claude | using Claude |
+    by ChatGPT | with ChatGPT | by Copilot | with Copilot | by Codex | with Codex | by Gemini | Anthropic's AI
+    """
+    ),
 )
 """What else in a message says that an AI wrote it. `Claude` alone is no sign: CLAUDE.md is a file."""
 
-ASKED: Final = {
-    "push": ("push", "pushen", "pull request", "PR", "푸시", "推送", "プッシュ"),
-    "commit": ("commit", "committe", "push", "pull request", "PR", "커밋", "푸시", "提交", "推送", "コミット"),
-    "merge": ("merge", "land", "머지", "合并", "合併"),
-    "deploy": ("deploy", "ship", "release", "publish", "go live", "배포", "部署", "发布"),
-    "publish": ("publish", "release", "ship", "배포", "发布"),
-    "request": ("pull request", "PR"),
-    "force": ("force",),
-    "hooks": ("no-verify", "hook", "hooks", "skip"),
-}
+ASKED: Final = _table(
+    push="push pr prs pull publish pushe pushen 푸시 推送 推上 プッシュ",
+    commit="commit push pr prs pull committe committen 커밋 푸시 提交 推送 コミット",
+    merge="merge land 머지 병합 合并 合併",
+    deploy="deploy ship release publish live 배포 部署 发布",
+    publish="publish release ship 배포 发布",
+    request="pr prs pull mr",
+    force="force",
+    hooks="verify hook skip bypass",
+)
 """Words of a prompt that asks for what is forbidden unless it is asked for."""
 
-BRANCHES: Final = r"main|master|develop|development|dev|trunk|production|prod|staging|release/\*|release/\S+|mainline|default branch"
-"""Names of branches that people protect."""
-
-# What follows is parts of regular expressions, in which letters may be capitals.
-
-STARTS: Final = (
-    "never|no|not|don't|dont|do not|do n't|must|always|use|so|but|"
-    "and (?:never|always|use|i|we|it|they|then|don't|dont|do not|do n't|no)|even|because|since|as|it|it's|they|this|that|these|i|"
-    "we|you|he|she|let|tell|make sure|ask|instead|which|who|other|people|unless|except|if|when|only|just|there|every|"
-    "the|nor|run|nie|niemals|kein|keine"
+HARMLESS: Final = frozenset(
+    tuple(each.split())
+    for each in _each("npm install | yarn install | docker run | git add | git checkout | git switch")
 )
-"""Words that begin a clause after a comma; what else follows a comma is one more thing in a list."""
+"""Commands that a person may need for something else than a rule about them has in mind."""
 
-LEADS: Final = (
-    "so|and|but|please|also|you|we|agents?|ai agents?|claude|then|or|just|strictly|absolutely|again|important|critical|note|"
-    "warning|nor|rule|in this (?:project|repo\\w*|codebase)|(?:when|if|whenever) (?:you )?commit\\w*"
+WRAPPERS: Final = dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "rtk", "sudo", "time"), 1) | dict.fromkeys(
+    ("uv", "poetry", "pipenv", "pdm", "bundle"), 2
 )
-"""Words before a verb that change nothing."""
+"""Programs that run another: how many words stand before it."""
 
-NEVER: Final = (
-    "(?:must |should |shall |are to |do |may |can |will )?never(?: ever)?|(?:do|must|should|shall|may|can|will) (?:absolutely )?not(?: ever)?|"
-    "don't(?: ever)?|do n't|dont|mustn't|shouldn't|can't|cannot|avoid|refrain from|stop|"
-    "under no circumstances(?: should you| may you| must you)?|(?:is |are )?not allowed to|"
-    "it(?: is|'s) (?:strictly )?(?:forbidden|prohibited|not allowed) to"
+ONE_USE: Final = frozenset(
+    "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
 )
-"""What forbids the verb behind it."""
+"""Programs whose operands are files: each call of them does the same."""
 
-NOT_A_NO: Final = "longer|need|one|matter|doubt|problem|idea|more|other|only|all|every|just|necessarily|always|yet|so"
-"""Words after `no` and `not` that forbid nothing."""
-
-ADVERBS: Final = "strictly|absolutely|always|never|completely|explicitly"
-OUTLAWED: Final = (
-    "forbidden|prohibited|banned|not (?:allowed|acceptable|permitted|ok|okay|an option|used)|never (?:allowed|acceptable|ok|okay|an option)|"
-    "unacceptable|off[- ]limits"
+_MANAGED: Final = tuple(
+    "add adding commands dependencies dependency deps install installing manage managing management modules package packages "
+    "project run running scripts".split()
 )
-"""What forbids the noun in front of it."""
 
-CONDITIONS: Final = (
-    "unless|until|without|except|if|when|whenever|while|before|after|during|only|outside|inside|within|other than|apart from|besides|excluding|but"
+_RUNNING: Final = tuple(
+    "binaries cli command commands execute executing package packages project run running scripts tool tools".split()
 )
-"""Words that begin a condition."""
 
-EXCEPTIONS: Final = (
-    "(?:^|\\b)(?:unless|except\\w*|excluding|other than|apart from|until|only (?:if|when|after|with|for|on|in|allowed)|"
-    "if (?:you|it|i|we|this|that)?\\s*(?:is |are |do |did )?(?:really|absolutely|must|have to|need|necessary|needed|ever|want|ask|tell|say)|"
-    "when (?:necessary|needed|explicitly|asked|told|requested)|(?:where|if|when|as far as) possible|"
-    "(?:is|are|'s) (?:fine|ok|okay|allowed|acceptable|permitted)|(?:fine|ok|okay|allowed|acceptable) (?:to|if|when|for|on|in)|"
-    "unnecessar\\w*|needless\\w*|usually|generally|normally|try to|where appropriate|ideally|mostly)\\b"
+USES: Final = (
+    dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _RUNNING)
+    | dict.fromkeys(("npm", "yarn", "pnpm", "bun"), (*_MANAGED, "js", "javascript", "node"))
+    | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
+    | _table(docker_compose="containers services run running commands docker")
 )
-"""Words that allow at times what is forbidden."""
+"""What a program is for: a sentence that names such a use means all of its uses."""
 
-FRAME: Final = (
-    "(?:^|(?<=\\s))(?:(?:if|when(?:ever)?|while|in|for|on|before|after|to|of|from|with|by|into)\\s+(?:you\\s+(?:are\\s+)?|we\\s+)?"
-    "(?:(?:the|our|all|any|your|git|a|every|making|create|creating|writing|opening|doing|new)\\s+)*"
-    "(?:commits?(?: messages?)?(?: bod\\w+)?|committing|pr (?:descriptions?|bod\\w+)|prs?|pull[- ]requests?(?: descriptions?| bod\\w+)?)"
-    "(?:\\s*(?:,|/|and|or|, or|, and)\\s*(?:in )?(?:commits?(?: messages?)?|prs?(?: descriptions?| bod\\w+)?|pull[- ]requests?(?: descriptions?| bod\\w+)?))*"
-    "|(?:in|for|of|with|on) (?:this|the|our) (?:whole |entire )?(?:project|repo\\w*|code ?base|monorepo|workspace))(?=$|[\\s,.!;:)])"
+USE_FILLERS: Final = frozenset(
+    "for to when the all any and or of in this our your project repo repository node js python everything always".split()
 )
-"""What says only where a rule applies that applies there anyway."""
 
-PERSON: Final = (
-    "\\b(?:ask|asks|asked|asking|told|tell|tells|telling|request|requests|requested|permission|consent|instruct\\w*|say so|says so|"
-    "say it|i say|go-ahead|go ahead|unprompted|explicit(?:ly)?|want (?:you|it|me)|my (?:\\w+ )?(?:ok|okay|yes|approval|confirmation|word)|approv\\w*|"
-    "confirm\\w*|authoriz\\w*|authoris\\w*|sign-?off)\\b"
+_ANY_CHECKS: Final = tuple("*check* *verify* *validate* *pre-commit* *prek* ci *:ci* *ci:* all".split())
+
+CHECKS: Final = {
+    "a test run": (
+        r"\btests?\b(?! (?:plan|case|file|coverage))|\btest suite\b",
+        "*test* *spec* *jest* *tox* *nox* *build*",
+    ),
+    "a linter": (r"\blint\w*\b", "*lint* *ruff* clippy *biome* *flake8* vet *rubocop* *style* *standard*"),
+    "a type check": (r"\btype[- ]?check\w*|\btypes\b", "*tsc* *type* *mypy* *pyright* *build*"),
+}
+"""Checks: what a sentence calls them, and words of commands that may well run them, whatever the project."""
+
+CHECKED: Final = {name: (*words.split(), *_ANY_CHECKS) for name, (_, words) in CHECKS.items()}
+"""All words of commands that may well run a check: the more, the fewer false denials."""
+
+NAMES: Final = frozenset(
+    "Dockerfile Makefile Gemfile Pipfile Procfile Rakefile Justfile LICENSE CODEOWNERS Jenkinsfile Vagrantfile Podfile".split()
 )
-"""What says that the person has to ask for it."""
+"""Names of files without an end."""
 
-SEEN_ELSEWHERE: Final = (
-    "\\b(?:tests?|testing|lint\\w*|review\\w*|ci|builds?|green|pass\\w*|secrets?|hotfix\\w*|code ?owners?|maintainers?|team|lead|colleague|"
-    "someone|somebody|qa|staging|ticket|issue|coverage|approved pr|friday)\\b"
+INSTALLS: Final = _table(
+    npm="install i add ci",
+    yarn="add install",
+    pnpm="add install i",
+    bun="add install",
+    pip="install",
+    pip3="install",
+    poetry="add install",
+    pipenv="install",
+    conda="install",
 )
-"""What a condition may name that no prompt says."""
+"""How a package manager installs."""
 
-ALONE: Final = "\\b(?:automatically|on your own(?: initiative)?|(?:by )?yourself|unasked|unprompted|proactively|auto-?(?=commit|push|merge|deploy))(?![\\w])"
-"""What an agent does that was not asked."""
-
-FILLERS: Final = (
-    "ever|please|just|at all|under any circumstances?|for any reason(?: whatsoever)?|here|there|no matter what|not once|again|"
-    "anymore|any more|anywhere|in any case|whatsoever|directly|straight|manually|by hand|under no circumstances|period|ok|in (?:this|the|our) (?:project|repo\\w*|code ?base)|"
-    "the|a|an|any|anything|your|my|our|as well|too|either|also|all|everything|things?|stuff|etc|or similar"
-)
-"""Words in what is forbidden that change nothing."""
-
-REASONS: Final = (
-    "because|since|as (?:it|they|this|that|we|i|the)|so that|so (?:i|we|the|it|they)|to (?:avoid|keep|prevent|make sure|ensure)|it(?:'s| is| will| can| breaks| was)?|they(?:'re)?|which|otherwise|"
-    "i|we|this (?:is|will|can|breaks)|that(?:'s| is| will| breaks)|for cleaner|for a cleaner|due to|thanks|why"
-)
-"""Words that begin a reason."""
+LOOKING: Final = {word for table in (LOOKS, ELSEWHERE) for words in table.values() for word in words}
+"""Words with which no command breaks a rule: a person need not read them."""
