@@ -113,7 +113,10 @@ def _script(program: str, operands: list[str]) -> list[str]:
 
 
 def _has(call: calls.Call, word: str) -> bool:
-    """Return whether a word is among a command's other words."""
+    """Return whether a word is among a command's other words; `*part*` may stand in any of them, its program too."""
+    if word.startswith("*"):
+        part = word.strip("*")
+        return call.program not in programs.IDLE and any(part in each for each in (call.program, *_operands(call)))
     if word.endswith("*"):
         spelt = (f"{name}={value}" for name, value in call.options)
         others = spelt if word.startswith("-") else _operands(call)
