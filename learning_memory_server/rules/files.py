@@ -20,7 +20,9 @@ from learning_memory_server.model.rule import OriginKind
 from learning_memory_server.rules.markdown import plain, sentences
 from learning_memory_server.system import files
 
-_OF_PROJECT: Final = "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md .cursor/rules/**/*.mdc .cursor/rules/**/*.md"
+_OF_PROJECT: Final = (
+    "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md .cursor/rules/**/*.mdc .cursor/rules/**/*.md"
+)
 _IN_CLAUDE: Final = "rules/**/*.md"
 _FOLDERS: Final = 200  # Folders below one of rules that are looked into
 _FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -32,9 +34,9 @@ _ADDRESS: Final = re.compile(r"://|\bwww\.", re.IGNORECASE)
 _EXCEPT: Final = re.compile(r"\b(?:unless|except|until|without|only|if|when|but)\b", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"\s*(?:[;,:(\u2014\u2013]|\s-\s)\s*|(?<=[.!?])\s")
 _STATES: Final = re.compile(
-    r"(?:^|[,;:.(\u2014\u2013-]\s*|\b(?:and|but|so|please|you)\s+)"
-    r"(?:never|always|don'?t|do not|only|no longer|make sure|avoid)\b"
-    r"|\b(?:must|must not|mustn'?t|should never|should always|has to|have to|is forbidden|are forbidden)\b"
+    r"(?:^|[,;:.(\u2014\u2013]\s*|\b(?:please|you)\s+)(?:never|always|don'?t|do not|avoid|make sure)\b(?! \w+(?:ed|ly)\b)"
+    r"|^(?:please )?only (?!\w+s\b|when\b|for\b|if\b|in\b|available\b)"
+    r"|\b(?:must|must not|mustn'?t|should never|should always|is forbidden|are forbidden)\b(?! (?:be|have) (?:in|on|set|installed)\b)"
     r"|\b(?:before|after)\b.{0,80}\brun\b|\brun\b.{0,80}\b(?:before|after)\b|\b(?:at the end of|when done)\b",
     re.IGNORECASE,
 )
@@ -126,10 +128,10 @@ def _found(folder: Path, patterns: list[str]) -> list[Path]:
     """Return the files of these names, in order, each once; a folder that cannot be read has none."""
     found = dict[Path, None]()
     for pattern in patterns:
-        above, _, suffix = pattern.rpartition("/**/*")
-        if above or pattern.startswith("*"):
-            walked = _walked(folder / above, is_deep=bool(above))
-            found |= dict.fromkeys(path for path in walked if path.suffix == (suffix or Path(pattern).suffix))
+        above, star, ending = pattern.rpartition("*")
+        if star:
+            place = folder / above.removesuffix("**/")
+            found |= dict.fromkeys(path for path in _walked(place, is_deep=bool(above)) if path.name.endswith(ending))
         else:
             found[folder / pattern] = None
     return list(islice(found, limits.RULE_FILES_MAX))

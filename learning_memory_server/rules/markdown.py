@@ -36,6 +36,8 @@ _NOT: Final = re.compile(
 """Leads of lists of what not to do, bare: without them, an item says the contrary."""
 _IS_NOT: Final = re.compile(r"^(?:no|not|never|do not|don'?t|avoid)\b", re.IGNORECASE)
 """How a sentence, or the lead of a list, begins that says what not to do."""
+_TIME: Final = re.compile(r"(?:always )?(?:before|after|prior to|at the end of|when)\b", re.IGNORECASE)
+"""How a heading or a sentence begins that says when the commands below it are to be run."""
 _COMMANDS: Final = 3  # More of them below a sentence are a manual
 _COMMAND: Final = 80  # Characters of one
 
@@ -59,6 +61,9 @@ class _Reader:
             yield from self._in_code(line)
         elif match := _FENCE.match(line):
             yield from self._ended(is_before_code=True)
+            if _TIME.match(self.heading) and not _TIME.match(self.waits):
+                yield from filter(None, [self.waits.rstrip(":")])
+                self.waits, self.heading = f"{self.heading.rstrip(':')}:", ""
             self.fence, self.code = match[1], [] if _SHELL.fullmatch(match[2].casefold()) else [""] * (_COMMANDS + 1)
         elif match := _HEADING.match(line):
             yield from self._ended()

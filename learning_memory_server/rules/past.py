@@ -1,25 +1,14 @@
 """How often rules were broken and followed in past sessions, as if they had been there."""
 
-import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
-from pathlib import PurePath
 from typing import Final
 
-from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
-from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import CallForm, Pattern, When
-from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.replay import Asked, Event, Over, Prompt
-from learning_memory_server.rules.shell import Script, read
+from learning_memory_server.model.rule import Pattern, When
 
-_WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
-_BASH: Final = "Bash"  # The grammar that is read is that of bash
 _ENDS: Final = "end of work"
-_CALLS: Final = "call"
+CALL: Final = "call"
 _EDITS: Final = "edit"
 _UNITS: Final = {
     ("git", "commit"): ("commit", "commits"),
@@ -43,7 +32,7 @@ class Past:
     refused: int = 0  # calls that would have broken it, but were refused by a person
     worked: int = 0  # calls that broke it and were no errors
     latest: int = 0  # of the last `limits.RULE_CALLS_LAST` calls, how many broke it
-    unit: str = _CALLS
+    unit: str = CALL
 
     @property
     def matched(self) -> int:
@@ -65,7 +54,7 @@ class Past:
         """How often it was broken, as a person reads it."""
         if self.followed:
             return f"broken in {self.broken:,} of {self.matched:,} {plural(self.unit)}"
-        if self.unit == _CALLS:
+        if self.unit == CALL:
             return f"broken by {self.broken:,} {self.unit if self.broken == 1 else plural(self.unit)}"
         return f"broken in {self.broken:,} of {self.broken:,} {self.unit if self.broken == 1 else plural(self.unit)}"
 
@@ -83,236 +72,4 @@ def unit_of(when: When, pattern: Pattern) -> str:
     for head, (unit, _) in _UNITS.items():
         if words and all(each[: len(head)] == head for each in words):
             return unit
-    return _EDITS if not words and (pattern.files or pattern.contents) else _CALLS
-
-
-@dataclass(slots=True)
-class _Tally:
-    when: When
-    pattern: Pattern
-    unit: str
-    marks: tuple[str, ...] | None  # a command without all of these is not what it is about; None: it may be any
-    days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
-    sessions: set[str] = field(default_factory=set)
-    breaches: list[datetime] = field(default_factory=list)
-    last: tuple[datetime, Asked | None] | None = None
-    refused: int = 0
-    worked: int = 0
-
-    def count(self, verdict: Verdict, session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
-        """Count an act."""
-        is_broken = verdict is Verdict.BROKEN
-        self.days[at.date()][not is_broken] += 1
-        if is_broken:
-            self.sessions.add(session)
-            self.breaches.append(at)
-            self.worked += not is_error
-            if self.last is None or at >= self.last[0]:
-                self.last = at, asked
-
-    def past(self, since: datetime | None, shown: Callable[[Asked], str]) -> Past:
-        """Return the counts; `since` is when the last calls began."""
-        days = tuple((day, *counts) for day, counts in sorted(self.days.items()))
-        asked = self.last[1] if self.last else None
-        return Past(
-            sum(broken for _, broken, _ in days),
-            sum(followed for _, _, followed in days),
-            days=tuple((day, broken, followed) for day, broken, followed in days),
-            sessions=len(self.sessions),
-            last=self.last[0] if self.last else None,
-            call=shown(asked) if asked else "",
-            refused=self.refused,
-            worked=self.worked,
-            latest=sum(since is None or at >= since for at in self.breaches) if self.when is not When.DONE else 0,
-            unit=self.unit,
-        )
-
-
-@dataclass(slots=True)
-class _Agent:
-    """An agent of a session."""
-
-    work: Work
-    has_edited: bool = False  # in this turn
-    is_interrupted: bool = False
-
-
-@dataclass(slots=True)
-class _Judged:
-    """A call that has not ended."""
-
-    verdicts: list[tuple[str, Verdict]]
-    script: Script | None
-    files: list[str]
-
-
-class Replay:
-    """Takes the events of past sessions, each file's in order, and counts for each pattern, by its name."""
-
-    def __init__(self, patterns: Mapping[str, tuple[When, Pattern]]) -> None:
-        self._tallies = {
-            name: _Tally(when, pattern, unit_of(when, pattern), _marks(pattern))
-            for name, (when, pattern) in patterns.items()
-        }
-        all_marks = [each.marks for each in self._tallies.values()]
-        found = {mark for marks in all_marks if marks is not None for mark in marks}
-        self._may_matter = _any_of(found) if None not in all_marks else re.compile("")
-        self._edits = {name: each for name, each in self._tallies.items() if each.pattern.files or each.pattern.contents}
-        self._begin = Beginning()
-        self._agents: dict[tuple[str, str], _Agent] = {}
-        self._prompts: dict[str, str] = {}
-        self._waiting: dict[str, _Judged] = {}
-        self._seen: set[str] = set()
-        self._at: list[datetime] = []
-
-    def begin(self, began: Beginning) -> None:
-        """Begin a file."""
-        self._begin, self._agents, self._prompts, self._waiting = began, {}, {}, {}
-
-    def see(self, event: Event) -> None:
-        """Take what happened next."""
-        if isinstance(event, Prompt):
-            self._prompted(event)
-        elif isinstance(event, Asked):
-            self._waiting[event.id] = self._judged(event)
-        elif judged := self._waiting.pop(event.asked.id, None):
-            self._ended(event, judged)
-
-    def end(self) -> None:
-        """End a file."""
-        for (session, agent), each in self._agents.items():
-            if not agent:
-                self._turn_ends(session, each, each.work, None)
-
-    @property
-    def calls(self) -> int:
-        """How many calls ran."""
-        return len(self._at)
-
-    @property
-    def days(self) -> tuple[date, date] | None:
-        """The days of the first and the last call."""
-        return (min(self._at).date(), max(self._at).date()) if self._at else None
-
-    def past(self, shown: Callable[[Asked], str]) -> dict[str, Past]:
-        """Return the counts of each pattern by its name; `shown` says how a call is shown."""
-        times = sorted(self._at)
-        since = times[-limits.RULE_CALLS_LAST] if len(times) > limits.RULE_CALLS_LAST else None
-        return {name: tally.past(since, shown) for name, tally in self._tallies.items()}
-
-    def _agent(self, session: str, agent: str) -> _Agent:
-        found = self._agents.get((session, agent))
-        if found is None:
-            found = self._agents[session, agent] = _Agent(Work())
-            found.work.prompted(self._prompts.get(session, ""))
-        return found
-
-    def _prompted(self, prompt: Prompt) -> None:
-        main = self._agent(prompt.session, "")
-        if prompt.is_interruption:
-            main.is_interrupted = True
-        elif not prompt.is_summary:
-            before = self._prompts.get(prompt.session, "") if prompt.is_more else ""
-            self._prompts[prompt.session] = text = f"{before}\n{prompt.text}".strip()
-            if not prompt.is_more:
-                self._turn_ends(prompt.session, main, main.work, prompt.at)
-            for (session, _), each in self._agents.items():
-                if session == prompt.session:
-                    each.work.prompted(text)
-
-    def _turn_ends(self, session: str, agent: _Agent, work: Work, at: datetime | None) -> None:
-        """Judge what the agent left when it ended its turn; an interrupted turn was ended by the person."""
-        at = at or (self._at[-1] if self._at else None)
-        if agent.has_edited and not agent.is_interrupted and at:
-            for tally in self._tallies.values():
-                if tally.when is When.DONE and (verdict := judge_end(tally.pattern, work)):
-                    tally.count(verdict, session, as_seen(at), None, is_error=False)
-        agent.has_edited = agent.is_interrupted = False
-
-    def _judged(self, asked: Asked) -> _Judged:
-        work = self._agent(asked.session, asked.agent).work
-        if asked.tool in SHELLS:
-            command = asked.call
-            if asked.tool != _BASH or not self._may_matter.search(command):
-                return _Judged([], None, [])
-            script = read(command)
-            act = Act(script)
-            wanted = (name for name, each in self._tallies.items() if _concerns(each, command))
-            return _Judged(_verdicts(self._tallies, wanted, act, work), script, [])
-        if not (file := self._file(asked)):
-            return _Judged([], None, [])
-        content, before = _change(asked)
-        act = Act(None, file, content, before)
-        return _Judged(_verdicts(self._tallies, self._edits, act, work), None, [file])
-
-    def _ended(self, over: Over, judged: _Judged) -> None:
-        asked, agent = over.asked, self._agent(over.asked.session, over.asked.agent)
-        at, is_new = over.at or asked.at, asked.id not in self._seen
-        # A session that was continued in another file begins with a copy of what happened in the first.
-        self._seen.add(asked.id)
-        if at is None:
-            return
-        if over.has_run and is_new:
-            self._at.append(as_seen(at))
-        for name, verdict in judged.verdicts if is_new else ():
-            tally = self._tallies[name]
-            if over.refused:
-                tally.refused += verdict is Verdict.BROKEN
-            elif over.has_run and not (over.is_error and tally.unit != _CALLS):
-                tally.count(verdict, asked.session, as_seen(at), asked, is_error=over.is_error)
-        if over.has_run and not over.is_error:
-            for file in judged.files:
-                agent.work.edited(file)
-                agent.has_edited = agent.has_edited or is_new
-            if judged.script:
-                agent.work.ran(judged.script)
-
-    def _file(self, asked: Asked) -> str:
-        """Return the file that a call edits, relative to the root of the project or of a worktree in it."""
-        if "old_string" not in asked.given and not asked.given.keys() & _WRITTEN:
-            return ""
-        path, top = PurePath(asked.call), self._begin.folder or asked.folder
-        if not path.is_absolute():
-            return path.as_posix()
-        return _WORKTREE.sub("", path.relative_to(top).as_posix()) if top and path.is_relative_to(top) else ""
-
-
-_WRITTEN: Final = {"content", "new_source"} | {"edits"}
-
-
-def _change(asked: Asked) -> tuple[str, str]:
-    """Return what an edit writes, and what was there before."""
-    edits = asked.given.get("edits")
-    given = [each for each in edits if isinstance(each, dict)] if isinstance(edits, list) else [asked.given]
-    keys = ("content" if "content" in asked.given else "new_source" if "new_source" in asked.given else "new_string")
-    text = ["\n".join(str(each.get(key) or "") for each in given) for key in (keys, "old_string")]
-    return text[0], text[1]
-
-
-def _verdicts(
-    tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work
-) -> list[tuple[str, Verdict]]:
-    found = ((name, judge(tallies[name].pattern, act, work)) for name in names if tallies[name].when is not When.DONE)
-    return [(name, verdict) for name, verdict in found if verdict]
-
-
-def _concerns(tally: _Tally, command: str) -> bool:
-    return tally.marks is None or any(mark in command for mark in tally.marks)
-
-
-def _marks(pattern: Pattern) -> tuple[str, ...] | None:
-    """Return texts of which a command has one that a pattern is about; None if it may be any command."""
-    named = [_named(form) for form in (*pattern.broken, *pattern.about, *pattern.first)]
-    globs = [*pattern.files, *(word for words in named for word in words)]
-    found = {max(re.split(r"[*?\[\]{},!]+", glob), key=len).strip("/") for glob in globs}
-    return tuple(sorted(found)) if all(named) and all(found) else None
-
-
-def _named(form: CallForm) -> tuple[str, ...]:
-    """Return the words, or globs of words, of which a call has one: the last of its name, else what it has to have."""
-    return form.words[-1:] or form.having
-
-
-def _any_of(marks: Iterable[str]) -> re.Pattern[str]:
-    spelt = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
-    return re.compile(spelt or r"(?!)")
+    return _EDITS if not words and (pattern.files or pattern.contents) else CALL

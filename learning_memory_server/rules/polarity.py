@@ -59,7 +59,9 @@ def _covers(form: CallForm, other: CallForm) -> bool:
     """Return whether each call of the other kind is one of the first."""
     if not form.words or form.words != other.words[: len(form.words)]:
         return False
-    return (not form.having or set(other.having) <= set(form.having) != set()) and set(form.lacking) <= set(other.lacking)
+    return (not form.having or set(other.having) <= set(form.having) != set()) and set(form.lacking) <= set(
+        other.lacking
+    )
 
 
 def _is_plain(pattern: Pattern) -> bool:

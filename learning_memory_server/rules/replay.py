@@ -27,8 +27,12 @@ from learning_memory_server.system.recent import Recent
 
 _NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})
 _PROMPT_MAX: Final = 20_000  # Characters of a prompt that are looked at
-_CALLS: Final = (b'"tool_use"', b'"tool_result"')
-_PROMPTS: Final = (b'"type":"user"', b'"type": "user"')
+BASH: Final = "Bash"  # The tool whose grammar is read
+EDITS: Final = frozenset({"Edit", "MultiEdit", "Write"} | {"NotebookEdit"})
+_CALL: Final = b'"tool_use"'
+_RESULT: Final = b'"tool_result"'
+_PROMPT: Final = b'"type":"user"'
+_SPACED_PROMPT: Final = b'"type": "user"'
 _PROGRESS: Final = b'"parentToolUseID"'  # A copy of what a subagent did
 _QUEUED: Final = b'"enqueue"'
 _INTERRUPTED: Final = "[Request interrupted by user"
@@ -83,8 +87,9 @@ def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda
     waiting = Recent[str, Asked]()
     try:
         for line in lines_of(path, read):
-            has_calls = not line or any(mark in line for mark in _CALLS)
-            if not (has_calls or any(mark in line for mark in _PROMPTS) or _QUEUED in line) or _PROGRESS in line:
+            has_calls = not line or _CALL in line or _RESULT in line
+            is_other = not (has_calls or _PROMPT in line or _SPACED_PROMPT in line or _QUEUED in line)
+            if is_other or _PROGRESS in line:
                 continue
             if record := _record(line):
                 yield from _events(record, path, waiting)
@@ -120,7 +125,7 @@ def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> 
             yield asked
         elif (kind, name) == ("user", "tool_result"):
             if before := waiting.pop(text_of(part.get("tool_use_id")), None):
-                yield _over(record, part, before, path)
+                yield _over(record, part, before, path, at)
         elif (kind, name) == ("user", "text"):
             said.append(text_of(part.get("text")))
     text = "\n".join(said)
@@ -130,12 +135,18 @@ def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> 
         yield Prompt(session, text, at, is_interruption=is_interruption, is_summary=is_summary)
 
 
-def _over(record: dict[str, Any], part: dict[str, Any], asked: Asked, path: Path) -> Over:
-    at, is_error = moment_of(record.get("timestamp")), part.get("is_error") is True
+def _over(record: dict[str, Any], part: dict[str, Any], asked: Asked, path: Path, at: datetime | None) -> Over:
+    is_error = part.get("is_error") is True
     refused = refused_by(record, part, (asked.id, asked.tool, asked.call)) if is_error else None
     ran = ran_in(record, part, asked.call, path) if asked.tool in SHELLS and asked.call else None
     has_run = refused is None and (ran is not None or not is_error)
     return Over(asked, at, is_error, has_run, ran, refused)
+
+
+def matters(event: Event) -> bool:
+    """Return whether a rule may be about an event."""
+    tool = event.asked.tool if isinstance(event, Over) else event.tool if isinstance(event, Asked) else ""
+    return not tool or tool in SHELLS or tool in EDITS
 
 
 def slim(event: Event) -> Event:
@@ -143,6 +154,6 @@ def slim(event: Event) -> Event:
     if isinstance(event, Prompt):
         return event._replace(text=event.text[:_PROMPT_MAX])
     asked = event if isinstance(event, Asked) else event.asked
-    kept = {key: text_of(value)[:READ_MAX] if key in _NAMES else "" for key, value in asked.given.items()}
-    asked = asked._replace(given=kept if asked.tool in SHELLS or _NAMES & kept.keys() else {})
+    kept = {key: text_of(asked.given[key])[:READ_MAX] for key in _NAMES if key in asked.given}
+    asked = asked._replace(given=kept)
     return asked if isinstance(event, Asked) else event._replace(asked=asked, ran=None)

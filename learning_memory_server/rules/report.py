@@ -18,12 +18,11 @@ from learning_memory_server.lessons.errors.report import ReportLine, report as f
 from learning_memory_server.lessons.errors.transcripts import Beginning, Passed, projects_folder
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.rule import OriginKind, Rule, Suggestion
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules import suggestions
-from learning_memory_server.rules.files import sentences_of
+from learning_memory_server.rules.files import fitting, sentences_of
 from learning_memory_server.rules.past import Past
 from learning_memory_server.rules.sessions import Sessions, Transcript
 
@@ -125,20 +124,21 @@ async def past_report(
     sessions.count([*said.values(), *remedies.values()])
     past = await sessions.past()
     remedies = {text: each for text, each in remedies.items() if not past[each.id].mostly_works}
-    every = suggestions.distinct([*known, *said.values(), *remedies.values()])
+    every, stands = suggestions.distinct([*known, *said.values(), *remedies.values()])
     open_ones = suggestions.left(every, rules, now)
-    writer = _Writer({each.id: each for each in open_ones}, past, now)
+    writer = _Writer({each.id: each for each in open_ones}, stands, past, now)
     lines = [*(writer.rule(each) for each in open_ones), *(writer.failure(each, remedies) for each in failures)]
     lines.sort(key=lambda line: -line.breaches if line else 0)
     lines += [writer.refusal(each, said) for each in refusals]
     offered = sorted(open_ones, key=lambda each: (-past.get(each.id, Past()).broken, each.pattern is None))
-    days = sessions.replay.days
+    first, last = sessions.replay.days or (None, None)
     return PastReport(
         tuple(line for line in lines if line)[: limits.REPORT_LINES],
         tuple(Offered(each, past.get(each.id), writer.is_only_shown(each)) for each in offered),
         tuple(suggestions.conflicts(open_ones, rules)),
         len(sessions.names),
-        *(days or (None, None)),
+        first,
+        last,
         calls=sessions.replay.calls,
         commands=sessions.commands,
         failed=sessions.failed,
@@ -160,6 +160,7 @@ class _Writer:
     """Writes lines about suggestions that are open."""
 
     open_ones: Mapping[str, Suggestion]
+    stands: Mapping[str, str]  # by the id of a suggestion, the id of the one that it is in
     past: Mapping[str, Past]
     now: datetime
 
@@ -173,19 +174,27 @@ class _Writer:
 
     def failure(self, line: ReportLine, remedies: Mapping[str, Suggestion]) -> Line | None:
         """Return the line of a command that failed, None if a person has answered what it suggests."""
-        given = remedies.get(line.text)
-        if given and given.id not in self.open_ones:
+        given, is_answered = self._open(remedies.get(line.text))
+        if is_answered:
             return None
         return replace(self._line(LineKind.FAILURE, line.label, line.text, given), figures=line.figures)
 
     def refusal(self, line: ReportLine, said: Mapping[str, Suggestion]) -> Line | None:
         """Return the line of a refused call, None if a person has answered what it suggests."""
-        given = said.get(one_line(line.refusal.words)) if line.refusal else None
-        if given and given.id not in self.open_ones:
+        given, is_answered = self._open(said.get(fitting(line.refusal.words)) if line.refusal else None)
+        if is_answered:
             return None
         past = self.past.get(given.id) if given else None
-        more = f"; since or before {self._broken(past)}" if past and past.broken else ""
+        more = f"; {self._broken(past)}" if past and past.broken else ""
         return self._line(LineKind.REFUSAL, line.label, f"{line.text}{more}", given)
+
+    def _open(self, given: Suggestion | None) -> tuple[Suggestion | None, bool]:
+        """Return the open suggestion that one is in, none if its line is another one, and whether it was answered."""
+        if given is None:
+            return None, False
+        found = self.open_ones.get(self.stands[given.id])
+        has_line = found is not None and found.origin.kind not in _IN_OTHER_LINES
+        return (None if has_line else found), found is None
 
     def is_only_shown(self, given: Suggestion) -> bool:
         """Whether a rule of it would stop so many calls that it must not."""
@@ -194,7 +203,7 @@ class _Writer:
 
     def _line(self, kind: LineKind, label: str, text: str, given: Suggestion | None) -> Line:
         past = self.past.get(given.id) if given else None
-        return Line(kind, label, text, given, past, is_only_shown=bool(given) and self.is_only_shown(given))
+        return Line(kind, label, text, given, past, is_only_shown=given is not None and self.is_only_shown(given))
 
     def _broken(self, past: Past) -> str:
         """Return how often a rule was broken, and when last."""

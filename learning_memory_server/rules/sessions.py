@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from learning_memory_server.lessons.errors.learner import Learner
@@ -13,9 +14,10 @@ from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.rule import Pattern, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past import Past, Replay
+from learning_memory_server.rules.counting import Replay
+from learning_memory_server.rules.past import Past
 from learning_memory_server.rules.refusals import refusal_of
-from learning_memory_server.rules.replay import Asked, Event, Over, Prompt, events_in, slim
+from learning_memory_server.rules.replay import Asked, Event, Over, Prompt, events_in, matters, slim
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,9 @@ class Sessions:
         sizes = [each.path.stat().st_size for each in found]
         total = max(sum(sizes), 1)
         for number, each in enumerate(found):
-            before = sum(sizes[:number])
-            progress(before, total)
-            await self._read(each, lambda done, before=before: progress(before + done, total), hears=is_own[number])
+            done = partial(_say, progress, sum(sizes[:number]), total)
+            done(0)
+            await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
         """Count the breaches of suggestions that come of what was read."""
@@ -83,8 +85,9 @@ class Sessions:
 
     async def past(self) -> dict[str, Past]:
         """Return how the suggestions with a pattern fared, by their ids."""
-        found = self.replay.past(_shown)
-        found |= self._late.past(_shown) if self._late else {}
+        since = self.replay.since
+        found = self.replay.past(_shown, since)
+        found |= self._late.past(_shown, since) if self._late else {}
         calls = (await self.gate.pass_data({"texts": [each.call for each in found.values()]})).data["texts"]
         return {
             name: replace(each, call=shortened(call, limits.COMMAND_MAX))
@@ -101,21 +104,27 @@ class Sessions:
                     self.strayed += isinstance(event, Over) and event.ran is not None
                     continue
             self.replay.see(event)
-            kept.append(slim(event))
+            if matters(event):
+                kept.append(slim(event))
             if isinstance(event, Over):
                 await self._over(event, transcript, hears=hears)
-            self.names.add(event.asked.session if isinstance(event, Over) else event.session)
+            else:
+                self.names.add(event.session)
         self.replay.end()
         self._tape.append((transcript, kept))
 
     async def _over(self, over: Over, transcript: Transcript, *, hears: bool) -> None:
         if over.ran:
-            ran = replace(over.ran, project=transcript.project, top=transcript.began.folder).with_known_end()
-            await self.learner.saw(ran)
+            ran = replace(over.ran, project=transcript.project, top=transcript.began.folder)
+            self.failed += await self.learner.saw(ran)
             self.commands += 1
-            self.failed += bool(ran.has_failed)
         if over.refused and hears:
             self._refused.setdefault(over.refused.id, (over.refused, transcript))
+
+
+def _say(progress: Callable[[int, int], object], before: int, total: int, done: int) -> None:
+    """Say how much is read, by how much of a file is."""
+    progress(before + done, total)
 
 
 def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern]]:

@@ -15,20 +15,13 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors.report import LASTING, ONCE
 from learning_memory_server.model import limits
 from learning_memory_server.model.memory import Memory, Refusal
-from learning_memory_server.model.rule import (
-    CallForm,
-    Origin,
-    OriginKind,
-    Pattern,
-    Rule,
-    RuleState,
-    Suggestion,
-    When,
-)
+from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.files import Sentence, fitting
 from learning_memory_server.rules.forms import form_of
 from learning_memory_server.rules.polarity import contradict, is_negative, without_will
+from learning_memory_server.rules.preferences import preferences_of
+from learning_memory_server.rules.refusals import can_be_kept
 
 _HEX: Final = 32  # Digits of an id: 128 bits
 _COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
@@ -37,7 +30,7 @@ _LATER: Final = timedelta(days=limits.RULE_LATER_DAYS)
 
 def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
     """Return the id of a suggestion, which is the same each time."""
-    named = "\0".join((kind, text, project))
+    named = f"{kind}\0{text}\0{project}"
     return f"suggestion_{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
 
 
@@ -69,11 +62,11 @@ def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
     return found
 
 
-def of_preferences(kept: Iterable[Memory], project: str) -> list[Suggestion]:
+def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]:
     """Return the suggestions of what an earlier version kept of refused calls."""
     found = list[Suggestion]()
-    for each in kept:
-        if each.refusal and each.project == project and (words := _fits(each.refusal.words)):
+    for each in preferences_of(memories, project):
+        if each.refusal and (words := _fits(each.refusal.words)):
             origin = Origin(OriginKind.PREFERENCE, each.refusal.call or each.refusal.tool, each.refusal.at)
             found.append(suggestion(words, origin, project))
     return found
@@ -107,23 +100,24 @@ def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
     ]
 
 
-def distinct(found: Iterable[Suggestion]) -> list[Suggestion]:
-    """Return suggestions, near copies as one: the first, with the origins of the others."""
-    kept = list[Suggestion]()
-    matters = list[Matter]()
+def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, str]]:
+    """Return suggestions, near copies as one with all origins, and by the id of each the id of the one it is in."""
+    kept, matters, places = list[Suggestion](), list[Matter](), dict[str, int]()
     for each in found:
         matter = Matter.of(each)
         place = next((number for number, known in enumerate(matters) if known.is_same(matter)), None)
         if place is None:
+            places.setdefault(each.id, len(kept))
             kept.append(each)
             matters.append(matter)
             continue
+        places.setdefault(each.id, place)
         # One of which a machine can see breaches stands for the others.
         first, second = (each, kept[place]) if each.pattern and not kept[place].pattern else (kept[place], each)
         others = dict.fromkeys((*first.others, second.origin, *second.others))
         kept[place] = replace(first, others=tuple(other for other in others if other != first.origin))
         matters[place] = Matter.of(first)
-    return kept
+    return kept, {name: kept[place].id for name, place in places.items()}
 
 
 def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> list[Suggestion]:
@@ -202,8 +196,7 @@ def _lasting(words: str) -> str:
 def _fits(words: str) -> str:
     """Return words in one short line without an address, and no question; else nothing."""
     text = words.strip()
-    is_rule = bool(text) and "\n" not in text and len(text) <= limits.RULE_MAX and not text.endswith("?")
-    return fitting(text) if is_rule else ""
+    return fitting(text) if can_be_kept(text) and not text.endswith("?") else ""
 
 
 def _name(command: str) -> tuple[str, ...]:

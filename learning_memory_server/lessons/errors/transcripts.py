@@ -254,7 +254,9 @@ def record_of(line: bytes) -> dict[str, Any]:
 
 def text_of(value: object) -> str:
     """Return a text that can be stored, empty if the value is something else. JSON can express half a character."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
 def moment_of(value: object) -> datetime | None:

@@ -1,0 +1,242 @@
+"""Programs, files and texts that rules are about, as one table."""
+
+from typing import Final
+
+
+def _each(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(each.split()) for each in text.split("|"))
+
+
+def _table(**texts: str) -> dict[str, tuple[str, ...]]:
+    return {name.replace("_", "-"): tuple(text.split()) for name, text in texts.items()}
+
+
+SHELLED: Final = frozenset(
+    """
+    act alembic ansible ansible-playbook apt apt-get autopep8 aws az bash bazel biome black brew buf bun bundle bunx
+    cargo cdk cmake composer conda corepack curl cypress dart deno docker docker-compose dotnet drizzle-kit dropdb
+    electron-builder elixir eslint fastlane firebase flake8 flutter fly flyctl gcc gcloud gem gh git glab go gofmt
+    golangci-lint gradle gradlew gulp gunicorn helm heroku hg hugo isort java javac jest jq just karma kill killall ktlint
+    kubectl lefthook lerna make mise mix mocha mongo mvn mvnw mypy mysql netlify next ng node nodemon nox npm npx nvm nx
+    pdm perl php phpunit pip pip3 pipenv pipx pixi pkill playwright pnpm pnpx poe poetry pre-commit prettier prisma psql pulumi
+    pyenv pylint pyright pytest python python3 rails rake redis-cli ruff rsync rspec rubocop ruby rustc rustfmt
+    rustup rye sbt scp serverless sudo sls sqlite3 stylelint svn swift swiftlint systemctl task terraform tofu tox trash trash-put tsc
+    tsx turbo twine ty uv uvicorn uvx vercel vite vitest wget wrangler xcodebuild yarn zig rm ts-node tap swc oxlint
+    """.split()
+)
+"""Programs: a name in backticks is one of a command only if it stands here, for `type` may be TypeScript's."""
+
+PLAIN: Final = frozenset(
+    """
+    apt-get bunx cargo conda docker-compose eslint gulp kubectl npm npx pip pip3 pipenv pipx pnpm pnpx poetry prettier
+    pytest python3 sudo tsc uv uvx vitest yarn git rm virtualenv mypy flake8 terraform docker gh twine
+    """.split()
+)
+"""Programs whose names are no other word: known without backticks."""
+
+BOTH: Final = PLAIN | {"bun", "jest", "python", "node", "deno", "brew", "make", "just", "rye", "pdm", "mocha", "ruff"}
+"""Programs that are known without backticks where two are compared: "bun, not npm"."""
+
+PIPED: Final = frozenset(
+    "awk bash cat cp curl echo find git go grep head kill ls make mv node sed sh sort tail touch".split()
+)
+"""Programs of many uses: no rule forbids all of them, whatever a sentence about one use says."""
+
+SUBCOMMANDS: Final = frozenset(
+    """
+    add apply build check ci clean commit compose create deploy destroy down drop exec fmt format init install lint
+    merge prune publish pull push rebase reset restore revert run stash start sync tag test typecheck uninstall up
+    update upgrade upload
+    """.split()
+)
+"""Words that may follow a program in a sentence without backticks."""
+
+ALIASES: Final = _table(pip="pip pip3", trash="trash trash-put")
+"""Programs that go by several names."""
+
+ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global", "--version", "-v", "--help"))
+"""Words with which a package manager does not touch the project: such a call breaks no rule about it."""
+
+OPTIONS: Final = {
+    option: same
+    for same in (
+        ("--force", "-f"),
+        ("--all", "-A"),
+        ("--volumes", "-v"),
+        ("--no-verify", "-n"),
+        ("--interactive", "-i"),
+    )
+    for option in same
+}
+"""Options that are the same."""
+
+_DEPLOYS_NOT: Final = (
+    "ls list inspect logs env build pull dev domains alias certs whoami projects project link help".split()
+)
+
+LOOKS: Final = {
+    ("vercel",): (*_DEPLOYS_NOT, "--help"),
+    ("git", "stash"): ("list", "show"),
+    ("git", "push"): ("--dry-run", "-n"),
+    ("git", "commit"): ("--dry-run",),
+    ("git", "add"): ("--dry-run", "-n", "-p", "--patch"),
+    ("git", "clean"): ("--dry-run", "-n"),
+    ("git", "rebase"): ("--abort", "--continue", "--show-current-patch"),
+    ("gh", "pr", "merge"): ("--disable-auto",),
+}
+"""Words with which a command only looks, or undoes."""
+
+RUNNERS: Final = ("npm", "pnpm", "yarn", "bun")
+"""What runs the scripts of a package.json."""
+
+LOCKS: Final = _each(
+    """
+    package-lock.json | npm-shrinkwrap.json | pnpm-lock.yaml | yarn.lock | bun.lock | bun.lockb | Cargo.lock |
+    poetry.lock | uv.lock | Pipfile.lock | pdm.lock | Gemfile.lock | composer.lock | go.sum | flake.lock
+    """
+)
+"""Lock files of package managers."""
+
+GENERATED: Final = _each(
+    """
+    *.generated.* | *_generated.* | *.gen.* | *.pb.go | *_pb2.py | *.g.dart | **/__generated__/** |
+    **/generated/**
+    """
+)
+"""Files whose names say that they are generated."""
+
+SUFFIXES: Final = frozenset(
+    """
+    bat c cc cfg cjs conf cpp cs css csv dart db editorconfig env erb ex exs gitignore go gradle graphql h hpp html ini ipynb
+    java js json json5 jsonc jsx key kt less lock lockb lua md mdx mjs mod pem php pl plist po prisma proto ps1 py pyi
+    rb rs rst sass scala scss sh sql sqlite sum svelte svg swift tf tfstate tfvars toml ts tsx txt vue xml yaml yml zig
+    """.split()
+)
+"""Ends of names of files: `request.body` is none."""
+
+DEPLOYS: Final = _each(
+    """
+    vercel --prod | netlify deploy --prod | netlify deploy -p | firebase deploy | fly deploy | flyctl deploy |
+    wrangler deploy | wrangler publish | serverless deploy | sls deploy | cdk deploy | eb deploy |
+    gcloud app deploy | gcloud run deploy | gcloud functions deploy | railway up | kamal deploy |
+    cap production deploy | npm run deploy | pnpm run deploy | yarn run deploy | yarn deploy | bun run deploy |
+    make deploy | just deploy
+    """
+)
+"""Commands that deploy."""
+
+PUBLISHES: Final = _each(
+    """
+    npm publish | pnpm publish | yarn publish | yarn npm publish | bun publish | cargo publish | twine upload |
+    uv publish | poetry publish | flit publish | hatch publish | gem push | dart pub publish | lerna publish
+    """
+)
+"""Commands that publish a package."""
+
+ATTRIBUTIONS: Final = _each(
+    """
+    Co-Authored-By: Claude | Co-Authored-By: Anthropic | Co-Authored-By: Copilot |
+    Co-Authored-By: GitHub Copilot | Co-Authored-By: Cursor | Co-Authored-By: Codex | Co-Authored-By: Gemini |
+    Co-Authored-By: ChatGPT | Co-Authored-By: AI Assistant | Co-Authored-By: Aider | Co-Authored-By: OpenAI |
+    noreply@anthropic.com | cursoragent@cursor.com
+    """
+)
+"""Trailers that name an AI as an author. `Co-Authored-By: AI` alone would be Aisha's, too."""
+
+MENTIONS: Final = (
+    *ATTRIBUTIONS,
+    *_each(
+        """
+    Generated with [Claude | Generated with Claude | Generated by Claude | Claude-Session: |
+    claude.com/claude-code | claude.ai/code | AI-generated | AI generated | AI-assisted | AI-written | by an AI
+    | help of AI | help of an AI | by Claude | with Claude | help of Claude | via Claude | using Claude |
+    by ChatGPT | with ChatGPT | by Copilot | with Copilot | by Codex | with Codex | by Gemini | Anthropic's AI
+    """
+    ),
+)
+"""What else in a message says that an AI wrote it. `Claude` alone is no sign: CLAUDE.md is a file."""
+
+ASKED: Final = _table(
+    push="push pr prs pull publish pushe pushen 푸시 推送 推上 プッシュ",
+    commit="commit push pr prs pull committe committen 커밋 푸시 提交 推送 コミット",
+    merge="merge land 머지 병합 合并 合併",
+    deploy="deploy ship release publish live 배포 部署 发布",
+    publish="publish release ship 배포 发布",
+    request="pr prs pull mr",
+    force="force",
+    hooks="verify hook skip bypass",
+)
+"""Words of a prompt that asks for what is forbidden unless it is asked for."""
+
+HARMLESS: Final = frozenset(
+    tuple(each.split())
+    for each in _each("npm install | yarn install | docker run | git add | git checkout | git switch")
+)
+"""Commands that a person may need for something else than a rule about them has in mind."""
+
+WRAPPERS: Final = dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "rtk", "sudo", "time"), 1) | dict.fromkeys(
+    ("uv", "poetry", "pipenv", "pdm", "bundle"), 2
+)
+"""Programs that run another: how many words stand before it."""
+
+ONE_USE: Final = frozenset(
+    "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
+)
+"""Programs whose operands are files: each call of them does the same."""
+
+_MANAGED: Final = tuple(
+    "add adding commands dependencies dependency deps install installing manage managing management modules package packages "
+    "project run running scripts".split()
+)
+
+_RUNNING: Final = tuple(
+    "binaries cli command commands execute executing package packages project run running scripts tool tools".split()
+)
+
+USES: Final = (
+    dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _RUNNING)
+    | dict.fromkeys(("npm", "yarn", "pnpm", "bun"), (*_MANAGED, "js", "javascript", "node"))
+    | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
+    | _table(docker_compose="containers services run running commands docker")
+)
+"""What a program is for: a sentence that names such a use means all of its uses."""
+
+USE_FILLERS: Final = frozenset(
+    "for to when the all any and or of in this our your project repo repository node js python everything always".split()
+)
+
+_ANY_CHECKS: Final = tuple("*check* *verify* *validate* *pre-commit* *prek* ci *:ci* *ci:* all".split())
+
+CHECKS: Final = {
+    "a test run": (
+        r"\btests?\b(?! (?:plan|case|file|coverage))|\btest suite\b",
+        "*test* *spec* *jest* *tox* *nox* *build*",
+    ),
+    "a linter": (r"\blint\w*\b", "*lint* *ruff* clippy *biome* *flake8* vet *rubocop* *style* *standard*"),
+    "a type check": (r"\btype[- ]?check\w*|\btypes\b", "*tsc* *type* *mypy* *pyright* *build*"),
+}
+"""Checks: what a sentence calls them, and words of commands that may well run them, whatever the project."""
+
+CHECKED: Final = {name: (*words.split(), *_ANY_CHECKS) for name, (_, words) in CHECKS.items()}
+"""All words of commands that may well run a check: the more, the fewer false denials."""
+
+NAMES: Final = frozenset(
+    "Dockerfile Makefile Gemfile Pipfile Procfile Rakefile Justfile LICENSE CODEOWNERS Jenkinsfile Vagrantfile Podfile".split()
+)
+"""Names of files without an end."""
+
+INSTALLS: Final = _table(
+    npm="install i add ci",
+    yarn="add install",
+    pnpm="add install i",
+    bun="add install",
+    pip="install",
+    pip3="install",
+    poetry="add install",
+    pipenv="install",
+    conda="install",
+)
+"""How a package manager installs."""
+
+LOOKING: Final = {word for table in (LOOKS, ELSEWHERE) for words in table.values() for word in words}
+"""Words with which no command breaks a rule: a person need not read them."""
