@@ -1,6 +1,8 @@
 """`rules`: the sentences that a person has said yes to, and how they fared; `rule show` and `rule test` of one."""
 
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -13,10 +15,12 @@ from learning_memory_server.cli.person import only_you
 from learning_memory_server.cli.showing import Fact
 from learning_memory_server.cli.waiting import show_waiting
 from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Rule, RuleCount, RuleState, Unattended
 from learning_memory_server.rules.log import Fared
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
 LEAST: Final = 4  # Characters of the beginning of an id that names a rule
@@ -46,7 +50,7 @@ class Time(StrEnum):
 @commands.command(example="off 1h")
 async def rules(
     switch: Annotated[
-        Switch | None, typer.Argument(metavar="[off|on]", help="Pause the rules of this project, or end the pause.")
+        Switch | None, typer.Argument(metavar="[off|on]", help="Pause all rules, or end the pause.")
     ] = None,
     time: Annotated[
         Time | None, typer.Argument(metavar="[1h]", help="Pause for an hour; else until the open sessions have ended.")
@@ -81,12 +85,12 @@ async def _switch(switch: Switch, time: Time | None) -> None:
     settings = open_settings()
     seconds = 0 if switch is Switch.ON else _HOUR if time else None
     async with open_connection(settings, "rules") as connection:
-        await connection.run("rules_off", project=current_project(settings), seconds=seconds)
+        await connection.run("rules_off", seconds=seconds)
     if switch is Switch.ON:
         out.say("Rules are shown again.")
     else:
-        how_long = "for an hour" if time else "to the sessions that are open now"
-        out.say(f"No rule of this project is shown {how_long}. To end that: learning-memory-server rules on")
+        how_long = "in any session for an hour" if time else "in the sessions that are open now"
+        out.say(f"No rule is shown {how_long}. To end that: learning-memory-server rules on")
 
 
 def rules_of(stored: Offline, project: str) -> list[Rule]:
@@ -148,10 +152,20 @@ async def show(name: IdArgument) -> None:
         ("last", f"`{out.one_line(last)}` broke it" if last else None),
     ]
     out.facts(facts)
-    async with open_connection(settings, "rule show") as connection:
-        seen = await connection.run("what_agents_see", id=found.id, command="", file="")
+    seen = await _seen(settings, found)
     out.say("Agents see:", "bold")
-    out.say(seen["text"] or "nothing")
+    out.say(seen or "nothing")
+
+
+async def _seen(settings: Settings, found: Rule, command: str = "", file: str = "", text: str = "") -> str:
+    """Return what an agent sees of a rule, as the hooks would say it."""
+    folder = str(folder_of(os.environ)) if found.project == current_project(settings) else ""
+    path = str(Path.cwd() / file) if file else ""
+    async with open_connection(settings, "rule") as connection:
+        reply = await connection.run(
+            "what_agents_see", name=found.id, folder=folder, command=command, file=path, text=text
+        )
+    return str(reply["text"]).strip()
 
 
 def show_rule(found: Rule, *, is_new: bool = False) -> None:
@@ -179,12 +193,15 @@ async def attempt(
     name: IdArgument,
     command: Annotated[str, typer.Argument(metavar="[COMMAND]", help="A command, in quotes.")] = "",
     file: Annotated[str, typer.Option("--file", metavar="PATH", help="A file that an agent would edit.")] = "",
+    text: Annotated[str, typer.Option("--text", help="With --file: what the edit writes.")] = "",
 ) -> None:
     """Show what an agent would see of a rule before a command, or before an edit of a file: nothing is run."""
     if bool(command) is bool(file):
         raise InvalidInputError("Give either a COMMAND or a --file.")
     settings = open_settings()
     found = find_rule(Offline(settings), name)
-    async with open_connection(settings, "rule test") as connection:
-        seen = await connection.run("what_agents_see", id=found.id, command=command, file=file)
-    out.say(seen["text"] or "Nothing: this does not break the rule.")
+    if found.state is not RuleState.ACCEPTED:
+        out.say(f"Nothing: the rule is {found.state}.")
+        return
+    seen = await _seen(settings, found, command, file, text)
+    out.say(seen or f"Nothing: this does not break the rule. Agents see it {rule_views.when_of(found)}.")

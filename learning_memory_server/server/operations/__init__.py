@@ -101,7 +101,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
         *(page_data, search),
-        *(join, unjoin, answer, ruling.rule),
+        *(join, unjoin, answer),
+        *(ruling.rule, ruling.rules_off, ruling.what_agents_see),
         *(call, erasing.forget, erasing.redact_stored),
     )
 }

@@ -1,16 +1,24 @@
-"""The operation that writes what a person has said of rules."""
+"""The operations on rules: what a person has said of them is written, they pause, and what agents see is tried."""
 
 from dataclasses import replace
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 import msgspec
 
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.advice.candidates import Candidate, Permission
+from learning_memory_server.advice.sentences import decision_of
+from learning_memory_server.advice.text import text_at
+from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.codec import MALFORMED, RULE
 from learning_memory_server.model import limits
+from learning_memory_server.model.advice import Reason, TriggerKind
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import RULE_ID, Rule
+from learning_memory_server.model.rule import RULE_ID, Rule, RuleState, When
+from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.base import shortened_markers
+from learning_memory_server.rules.session import Meeting, Ruling
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
 
@@ -38,3 +46,46 @@ def _checked(number: int, fields: dict[str, Any]) -> Rule:
     text = limits.checked_text(f"{place}.text", one_line(said.text), limits.RULE_MAX, shortened_markers)
     words = one_line(said.words)[: limits.RULE_MAX]
     return replace(said, text=text, words="" if words == text else words, imported=False)
+
+
+async def rules_off(services: Services, _report: Report, *, seconds: int | None) -> dict[str, Any]:
+    """Show no rules for so many seconds, 0 to show them again; None: to the sessions that run now, until they end."""
+    until = None if seconds is None else services.clock() + timedelta(seconds=seconds)
+    services.advisor.sessions.rules_off(until)
+    return {"until": until and until.isoformat()}
+
+
+_TRIGGERS: Final = {
+    When.SESSION: TriggerKind.SESSION_START,
+    When.TOPIC: TriggerKind.PROMPT,
+    When.DONE: TriggerKind.STOP,
+}
+
+
+async def what_agents_see(
+    services: Services, _report: Report, *, name: str, folder: str, command: str, file: str, text: str
+) -> dict[str, Any]:
+    """Return what an agent would see of a rule, by its id, before a command or an edit, else at the rule's own trigger.
+
+    The `text` is empty if it would see nothing; `asks` says whether a person would be asked.
+    """
+    if not (found := services.rule_log.find(name)):
+        raise NotFoundError(f"There is no rule {name}.")
+    if found.state is not RuleState.ACCEPTED:
+        return {"text": "", "asks": False}
+    if not (command or file):
+        return {"text": _at_its_trigger(found, services), "asks": found.is_enforced}
+    caller = Caller(found.project, "", folder=folder)
+    trigger = Trigger(TriggerKind.CALL, folder=folder, command=command, file=file, content=text, is_edit=bool(file))
+    shown = await services.advisor.would_show(trigger, caller)
+    said = shown.decision if any(each.id == name for each in shown.candidates) else None
+    return {"text": said.reason if said else "", "asks": bool(said and said.permission is Permission.ASK)}
+
+
+def _at_its_trigger(found: Rule, services: Services) -> str:
+    if found.pattern and found.when in {When.CALL, When.FILE}:
+        meeting = Meeting(Ruling.ASK if found.is_enforced else Ruling.DENY, (found,))
+        said = decision_of(meeting, services.clock())
+        return said.reason if said else ""
+    trigger = Trigger(_TRIGGERS.get(found.when, TriggerKind.SESSION_START))
+    return text_at(trigger, [Candidate(found, Reason.RULE)], services.room.notes(Caller(found.project, "")))
