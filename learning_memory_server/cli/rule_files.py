@@ -35,7 +35,8 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
     for file in [only] if only else [LEARNED, *(each for each in OTHERS if (top / each).exists())]:
         before = text_of(top, file)
         sentence, since = one_line(found.text), f"your rule, {found.changed_at:%Y-%m-%d}"
-        after = with_rule(before, found.id, sentence, since) if file == LEARNED else with_line(before, sentence)
+        text = before or ""
+        after = with_rule(text, found.id, sentence, since) if file == LEARNED else with_line(text, sentence)
         changes.append(patch(file, before, after))
     for change in filter(None, changes):
         # As it is: a terminal that wraps would break the patch.
@@ -46,12 +47,13 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
         out.notice("One of these files is enough for a client; --only FILE prints one.")
 
 
-def text_of(top: Path, name: str) -> str:
-    """Return the text of a file of a repository, empty if there is none."""
+def text_of(top: Path, name: str) -> str | None:
+    """Return the text of a file of a repository, None if there is none."""
     if tree.is_linked(top, name):
         raise InvalidInputError(f"{name} is a link, so it is not looked at.")
     path = top / name
-    data = read(path) if path.exists() else b""
-    if data is None:
+    if not path.exists():
+        return None
+    if (data := read(path)) is None:
         raise InvalidInputError(f"{name} is too long, or no plain file.")
     return data.decode("utf-8", "surrogateescape")

@@ -62,6 +62,6 @@ def bounds_of(each: Rule) -> str:
     if each.when in {When.SESSION, When.CALL, When.FILE}:
         return (
             "No call can be recognized as a breach of this sentence. Agents are shown it at each session's start, and "
-            "nothing is counted. --call, --file, --topic or --done choose another time."
+            "nothing is counted."
         )
     return "A machine cannot see a breach of this sentence, so nothing is counted."

@@ -12,7 +12,7 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline, current_project, open_settings
 from learning_memory_server.cli.person import accepts, only_you
 from learning_memory_server.cli.rule_keeping import bounds_of, formed, keep, same, sentence, show_agreed
-from learning_memory_server.cli.rules import IdArgument, find_rule, rule, show_rule
+from learning_memory_server.cli.rules import IdArgument, facts_of, find_rule, rule
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
@@ -82,8 +82,8 @@ async def add(
             out.say(f"You have this rule already: {rule_views.short_id(known.id)}, since {out.date(known.changed_at)}.")
             return
         new = replace(new, id=known.id, created_at=known.created_at)
-    show_rule(new, is_new=True)
-    _show_bounds(new)
+    out.facts(facts_of(new, is_new=True))
+    _show_bounds(new, "--call, --file, --topic or --done choose another time.")
     if everywhere:
         out.say(f"Your projects: {', '.join(map(out.one_line, stored.projects.all())) or new.project}.")
     where = "in all of these projects" if everywhere else f"in {rule_views.where_of(new).removeprefix('in ')}"
@@ -95,9 +95,9 @@ async def add(
     show_agreed([new])
 
 
-def _show_bounds(each: Rule) -> None:
+def _show_bounds(each: Rule, more: str) -> None:
     if said := bounds_of(each):
-        out.say(said, "yellow")
+        out.say(f"{said} {more}".strip(), "yellow")
 
 
 def _chosen(new: Rule, call: str, file: str, topics: tuple[str, ...], *, done: bool) -> Rule:
@@ -148,8 +148,8 @@ async def edit(
     settings = open_settings()
     old = find_rule(Offline(settings), name)
     new = reworded(old, sentence(settings, text))
-    show_rule(new)
-    _show_bounds(new)
+    out.facts(facts_of(new))
+    _show_bounds(new, "It is enforced no more." if old.is_enforced and not new.is_enforced else "")
     if not accepts(f"Change this rule? It was: {old.text}"):
         out.say("Nothing was changed.")
         return
@@ -163,7 +163,13 @@ def reworded(old: Rule, text: str) -> Rule:
     shape = form_of(old.text)
     is_formed = (shape.pattern if shape else None) == old.pattern
     plain = replace(old, when=When.SESSION, pattern=None) if is_formed and not old.topic else old
-    return formed(replace(plain, text=text, changed_at=utc_now(), is_enforced=old.is_enforced))
+    new = formed(replace(plain, text=text, changed_at=utc_now()))
+    return replace(new, is_enforced=old.is_enforced and can_be_enforced(new))
+
+
+def can_be_enforced(each: Rule) -> bool:
+    """Return whether a call or an edit is seen that breaks a rule, before it is run."""
+    return each.pattern is not None and each.when in {When.CALL, When.FILE}
 
 
 @rule.command(example="3f2a91 --unattended stop")
@@ -185,7 +191,7 @@ async def enforce(
     old = find_rule(Offline(settings), name)
     if old.state is not RuleState.ACCEPTED:
         raise InvalidInputError(f"{old.text}: is {old.state}, so there is nothing to enforce.")
-    if not off and not (old.pattern and old.when in {When.CALL, When.FILE}):
+    if not off and not can_be_enforced(old):
         raise InvalidInputError(
             f"This rule cannot be enforced: agents see it {rule_views.when_of(old)}, and no call breaks it.",
             hint="Add it again with --call or --file.",

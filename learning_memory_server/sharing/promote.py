@@ -33,10 +33,10 @@ def with_line(text: str, sentence: str) -> str:
     return f"{_ended(text)}{gap}- {sentence}\n"
 
 
-def patch(name: str, before: str, after: str) -> str:
-    """Return the change of a file, for `git apply`; nothing if there is none."""
-    names = (f"a/{name}" if before else "/dev/null", f"b/{name}" if after else "/dev/null")
-    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
+def patch(name: str, before: str | None, after: str) -> str:
+    """Return the change of a file, for `git apply`; nothing if there is none. A file that is not there is None."""
+    names = ("/dev/null" if before is None else f"a/{name}", f"b/{name}")
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before or "", after))
     lines = difflib.unified_diff(old, new, *names)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

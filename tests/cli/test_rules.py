@@ -1,0 +1,365 @@
+"""`rules` and `rule`: a person makes, changes, enforces, tries and retires rules, and nobody else does."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learning_memory_server.cli.out import CLIENTS
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.rule import (
+    CallForm,
+    Origin,
+    OriginKind,
+    Pattern,
+    Rule,
+    RuleCount,
+    RuleState,
+    Unattended,
+    When,
+    new_rule_id,
+)
+from learning_memory_server.rules.log import RuleCounts, RuleLog
+from learning_memory_server.sharing.promote import LEARNED
+from tests.command_line import Run, in_line, printed, refusal
+from tests.sharing.repositories import git
+from tests.support import MINUTES, NOON
+from tests.terminals import on_a_terminal, read_until
+
+pytestmark = pytest.mark.slow
+
+Typed = Callable[..., str]
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository, in which all commands run."""
+    path = tmp_path / "shop"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    monkeypatch.chdir(path)
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    for variable in CLIENTS:
+        monkeypatch.delenv(variable, raising=False)
+    return path
+
+
+@pytest.fixture
+def person(environment: dict[str, str], shop: Path) -> Typed:
+    """Return what a terminal shows of a command where a person answers its questions in this way."""
+
+    def play(*arguments: str, typed: tuple[str, ...] = (), status: int = 0) -> str:
+        with on_a_terminal(environment, *arguments, output=True, folder=shop) as (process, terminal):
+            shown = b""
+            for each in typed:
+                shown += read_until(terminal, b"]: ")
+                os.write(terminal, each.encode() + b"\n")
+            shown += read_until(terminal, b"\0")
+            assert process.wait(MINUTES) == status, shown
+        return in_line(_STYLE.sub("", shown.decode()))
+
+    return play
+
+
+@pytest.fixture
+def log(storage: Path) -> Callable[[], list[Rule]]:
+    """Return the rules in the journal."""
+    return lambda: list(RuleLog(Journal(storage / "journal").rules).all())
+
+
+@pytest.fixture
+def kept(storage: Path, shop: Path) -> Rule:
+    """A rule about `npm` that was broken before and since."""
+    assert shop.exists()
+    about = Pattern((CallForm(("npm",)),), (CallForm(("pnpm",)),))
+    origin = Origin(OriginKind.FILE, "CLAUDE.md", NOON)
+    made = Rule(
+        new_rule_id(), "We use pnpm, not npm", "garden", RuleState.ACCEPTED, origin, NOON, NOON, When.CALL, about
+    )
+    made = _changed(made, words="pnpm, please, not npm", broken_before=3, matched_before=4)
+    journal = Journal(storage / "journal")
+    RuleLog(journal.rules).add(made)
+    for number, call in enumerate(("npm ci", "npm install x")):
+        at = NOON + timedelta(days=number)
+        RuleCounts(journal.rule_counts).add(
+            RuleCount(f"count_{number}", made.id, "garden", f"s{number}", at, 2, 1, 1, call=call), at=at
+        )
+    return made
+
+
+def _changed(rule: Rule, **changes: Any) -> Rule:
+    from dataclasses import replace
+
+    return replace(rule, **changes)
+
+
+def test_enter_accepts_a_rule_for_this_project(person: Typed, log: Any) -> None:
+    shown = person("rule", "add", "We use pnpm, not npm", typed=("",))
+    assert "before `npm`" in shown.split("[Y/n]")[0]
+    assert "from the next call on in running sessions that have the hooks, and in every new one" in shown
+    (rule,) = log()
+    assert (rule.text, rule.project, rule.state) == ("We use pnpm, not npm", "garden", RuleState.ACCEPTED)
+    assert (rule.when, rule.is_everywhere, rule.origin.kind) == (When.CALL, False, OriginKind.ADDED)
+    assert f"rule test {rule.id[5:11]} 'COMMAND'" in shown
+    # The same words again are no second rule.
+    assert "You have this rule already" in person("rule", "add", "we use pnpm, not npm.")
+    assert len(log()) == 1
+
+
+def test_a_no_keeps_nothing(person: Typed, log: Any) -> None:
+    assert "Nothing was kept." in person("rule", "add", "We use pnpm, not npm", typed=("n",))
+    assert log() == []
+
+
+def test_what_a_yes_cannot_do_stands_above_the_question(person: Typed, log: Any) -> None:
+    shown = person("rule", "add", "Be kind in reviews", "--everywhere", typed=("y",))
+    before, _, _ = shown.partition("[Y/n]")
+    assert "Agents are shown it at each session's start, and nothing is counted." in before
+    assert "Your projects: garden." in before
+    (rule,) = log()
+    assert (rule.when, rule.pattern, rule.is_everywhere) == (When.SESSION, None, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "when"),
+    [
+        (("--call", "make deploy --prod"), When.CALL),
+        (("--file", "migrations/*"), When.FILE),
+        (("--topic", "billing", "--topic", "invoice"), When.TOPIC),
+        (("--done",), When.DONE),
+    ],
+)
+def test_an_option_says_when_agents_see_it(person: Typed, log: Any, options: tuple[str, ...], when: When) -> None:
+    person("rule", "add", "Ask Ann first", *options, typed=("y",))
+    (rule,) = log()
+    assert rule.when is when
+    if when is When.CALL:
+        assert rule.pattern.broken == (CallForm(("make", "deploy", "--prod")),)
+        assert "Ask Ann first" in person("rule", "test", rule.id, "cd x && make deploy --prod")
+        assert "Nothing" in person("rule", "test", rule.id, "make deploy")
+    if when is When.FILE:
+        assert "Ask Ann first" in person("rule", "test", rule.id, "--file", "migrations/1.sql")
+        assert "Nothing" in person("rule", "test", rule.id, "--file", "src/1.sql")
+    if when is When.TOPIC:
+        assert rule.topic == ("billing", "invoice")
+
+
+def test_a_rule_of_a_folder_applies_there(person: Typed, shop: Path, log: Any) -> None:
+    (shop / "web").mkdir()
+    person("rule", "add", "We use pnpm, not npm", "--folder", "web", typed=("y",))
+    assert log()[0].folder == "web"
+    assert "no folder inside of this project" in person("rule", "add", "Be kind", "--folder", "..", status=1)
+
+
+def test_a_secret_in_a_sentence_is_kept_nowhere(person: Typed, log: Any, storage: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    person("rule", "add", f"Never print {secret}", typed=("y",))
+    assert secret not in log()[0].text
+    assert secret.encode() not in b"".join(each.read_bytes() for each in (storage / "journal").rglob("*.jsonl"))
+
+
+def test_a_rule_is_shown_with_its_words_and_how_it_fared(person: Typed, run: Run, kept: Rule) -> None:
+    shown = person("rule", "show", kept.id[5:9])
+    assert "pnpm, please, not npm (2026" in shown
+    assert "3 of 4 broken" in shown
+    assert "4 followed, 2 reminded, 2 broken in 2 sessions" in shown
+    assert "`npm install x` broke it" in shown
+    assert '"We use pnpm, not npm". This call breaks it, so it was not run.' in shown
+    listed = printed(run("rules"))
+    assert "CLAUDE.md" in listed
+    assert "before: 3 of 4 broken; since: 4 followed, 2 reminded, 2 broken" in listed
+
+
+def test_programs_get_numbers(run: Run, kept: Rule) -> None:
+    expected = {"id": kept.id, "text": kept.text, "state": "accepted", "reminded": 2, "followed": 4}
+    assert json.loads(printed(run("rules", "--json"))) == {"rules": [{**expected, "broken": 2, "broken_before": 3}]}
+
+
+def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -> None:
+    assert "so it was not run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
+    assert "does not break the rule" in printed(run("rule", "test", kept.id, "pnpm add npm"))
+    assert "does not break the rule" in printed(run("rule", "test", kept.id, "echo npm"))
+    assert "Give either" in refusal(run("rule", "test", kept.id))
+    counts = printed(run("rules", "--json"))
+    assert json.loads(counts)["rules"][0]["reminded"] == 2
+
+
+def test_a_sentence_is_edited_and_with_it_when_agents_see_it(person: Typed, kept: Rule, log: Any) -> None:
+    shown = person("rule", "edit", kept.id, "We use yarn, not npm", typed=("",))
+    assert "It was: We use pnpm, not npm" in shown
+    (rule,) = log()
+    assert (rule.id, rule.text) == (kept.id, "We use yarn, not npm")
+    assert rule.pattern != kept.pattern
+    assert "is shown" not in person("rule", "edit", kept.id, "Be kind", typed=("n",))
+    assert log() == [rule]
+
+
+def test_a_rule_is_enforced_and_no_more(person: Typed, kept: Rule, log: Any) -> None:
+    shown = person("rule", "enforce", kept.id[:12], typed=("y",))
+    assert "you are asked before each call" in shown
+    assert (log()[0].is_enforced, log()[0].unattended) == (True, Unattended.STOP)
+    assert "You are asked" in person("rule", "test", kept.id, "npm ci")
+    person("rule", "enforce", kept.id, "--unattended", "run")
+    assert log()[0].unattended is Unattended.RUN
+    person("rule", "enforce", kept.id, "--off")
+    assert not log()[0].is_enforced
+
+
+def test_a_sentence_without_a_call_cannot_be_enforced(person: Typed, log: Any) -> None:
+    person("rule", "add", "Be kind in reviews", typed=("y",))
+    assert "cannot be enforced" in person("rule", "enforce", log()[0].id, status=1)
+
+
+def test_a_rule_is_retired_and_its_sentence_can_come_back(person: Typed, kept: Rule, log: Any, run: Run) -> None:
+    assert "rule add 'We use pnpm, not npm'" in person("rule", "retire", kept.id)
+    assert log()[0].state is RuleState.RETIRED
+    assert "Nothing: the rule is retired" in printed(run("rule", "test", kept.id, "npm ci"))
+    assert "1 sentence declined, put off or retired" in printed(run("rules"))
+    person("rule", "add", kept.text, typed=("y",))
+    assert [(each.id, each.state) for each in log()] == [(kept.id, RuleState.ACCEPTED)]
+
+
+@pytest.mark.parametrize("before", ["", "# Ours\n\n- Be kind.\n"])
+def test_an_export_is_a_patch_that_git_applies_with_the_sentence_alone(
+    person: Typed, kept: Rule, shop: Path, before: str
+) -> None:
+    (shop / "AGENTS.md").write_text(before)
+    for file in (LEARNED, "AGENTS.md", "CLAUDE.md"):
+        shown = _shown(person, kept, file, shop)
+        subprocess.run(["git", "apply", "-"], cwd=shop, input=shown.encode(), check=True)
+        text = (shop / file).read_text()
+        assert text.endswith("- We use pnpm, not npm\n")
+        assert "please" not in text
+    assert "have it already" in person("rule", "export", kept.id)
+
+
+def _shown(person: Typed, kept: Rule, file: str, shop: Path) -> str:
+    """Return a patch as the terminal has it, with its line ends."""
+    environment: dict[str, str] = person.__closure__[0].cell_contents  # type: ignore[attr-defined]
+    with on_a_terminal(environment, "rule", "export", kept.id, "--only", file, output=True, folder=shop) as (
+        _,
+        terminal,
+    ):
+        return read_until(terminal, b"\0").decode().replace("\r\n", "\n")
+
+
+CHANGES = (
+    ("rule", "add", "We use pnpm, not npm"),
+    ("rule", "add", "Ask Ann first", "--call", "make deploy", "--everywhere"),
+    ("rule", "edit", "ID", "Be kind"),
+    ("rule", "enforce", "ID", "--unattended", "stop"),
+    ("rule", "retire", "ID"),
+    ("rule", "export", "ID"),
+    ("rules", "off", "1h"),
+    ("forget", "ID"),
+)
+
+
+@pytest.mark.parametrize("command", CHANGES, ids=lambda words: " ".join(words))
+def test_without_a_person_nothing_changes_and_the_sentence_to_hand_on_is_said(
+    run: Run, kept: Rule, log: Any, command: tuple[str, ...]
+) -> None:
+    words = [kept.id if each == "ID" else each for each in command]
+    said = in_line(refusal(run(*words)))
+    quoted = " ".join(f'"{each}"' if " " in each else each for each in words)
+    assert f"Only you can do this: run `learning-memory-server {quoted}` in a terminal." in said
+    assert log() == [kept]
+
+
+def test_yes_is_no_person(run: Run, kept: Rule, log: Any) -> None:
+    assert "Only you can do this" in refusal(run("forget", kept.id, "--yes"))
+    assert log() == [kept]
+
+
+@pytest.mark.parametrize("variable", CLIENTS)
+def test_a_terminal_that_a_client_has_opened_is_no_person(
+    environment: dict[str, str], shop: Path, kept: Rule, log: Any, variable: str
+) -> None:
+    environment[variable] = "1"
+    with on_a_terminal(environment, "rule", "retire", kept.id, output=True, folder=shop) as (process, terminal):
+        assert "Only you can do this" in in_line(read_until(terminal, b"\0").decode())
+        assert process.wait(MINUTES) == 1
+    assert log() == [kept]
+
+
+def test_the_beginning_of_an_id_suffices_where_it_is_unique(run: Run, kept: Rule, storage: Path) -> None:
+    assert "4 characters" in refusal(run("rule", "show", kept.id[5:8]))
+    assert "No rule has" in refusal(run("rule", "show", "zzzz"))
+    alike = _changed(kept, id=kept.id[:-1] + ("0" if kept.id[-1] != "0" else "1"))
+    RuleLog(Journal(storage / "journal").rules).add(alike)
+    assert "2 rules have" in refusal(run("rule", "show", kept.id[:12]))
+
+
+def test_promote_points_at_the_export(run: Run) -> None:
+    assert "Use 'rule export'" in refusal(run("promote"), 2)
+
+
+def test_rules_pause(person: Typed) -> None:
+    assert "for an hour" in person("rules", "off", "1h")
+    assert "shown again" in person("rules", "on")
+
+
+def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(
+    run: Run, kept: Rule, storage: Path
+) -> None:
+    from learning_memory_server.model.moment import utc_now
+
+    journal = Journal(storage / "journal")
+    RuleLog(journal.rules).add(_changed(kept, is_enforced=True))
+    RuleCounts(journal.rule_counts).add(
+        RuleCount("count_9", kept.id, "garden", "s9", utc_now(), broken=2, stopped=1, call="npm publish")
+    )
+    first, second, *_ = printed(run("status")).splitlines()
+    assert "1 call in 7 days by your rule" in first
+    assert "2 calls in 7 days ran against your rule" in second
+    assert "`npm publish`" in second
+    week = json.loads(printed(run("status", "--week", "--json")))["week"]
+    assert [(each["broken"], each["stopped"], each["followed"]) for each in week] == [(2, 1, 0)]
+    assert json.loads(printed(run("status", "--json")))["rules"]["broken"] == 4
+
+
+def test_a_rule_is_forgotten_with_what_was_counted(person: Typed, kept: Rule, storage: Path) -> None:
+    assert "Forgotten: 1 item." in person("forget", kept.id, "--purge", typed=("y",))
+    text = b"".join(each.read_bytes() for each in (storage / "journal").rglob("*.jsonl"))
+    assert b"pnpm" not in text
+    assert b"npm install x" not in text
+
+
+def test_forgetting_a_project_keeps_its_rules_where_no_person_asks(
+    run: Run, kept: Rule, log: Any, storage: Path
+) -> None:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from tests.server.dashboard.making import entry
+
+    collector = ObservationCollector(Journal(storage / "journal"), lambda: NOON)
+    collector.add_resolved([_changed(entry(1), project="garden")])
+    done = run("forget", "--project", "garden", "--yes")
+    assert "1 rule of this project stays" in in_line(done.stderr)
+    assert log() == [kept]
+
+
+def test_a_backup_has_rules_and_an_import_brings_them_as_suggestions(
+    run: Run, kept: Rule, log: Any, tmp_path: Path
+) -> None:
+    made = json.loads(printed(run("backup", str(tmp_path / "all.tar.gz"), "--json")))
+    there = tmp_path / "there"
+    there.mkdir(mode=0o700)
+    elsewhere = {"LEARNING_MEMORY_STORAGE_PATH": str(there)}
+    assert run("import", made["path"], "--yes", **elsewhere).exit_code == 0
+    (rule,) = RuleLog(Journal(there / "journal").rules).all()
+    assert (rule.imported, rule.words, rule.is_enforced) == (True, "", False)
+    assert json.loads(printed(run("rules", "--json", **elsewhere))) == {"rules": []}
+    assert kept.text in printed(run("review", **elsewhere))
+
+
+def test_a_renamed_project_keeps_its_rules(run: Run, kept: Rule, log: Any) -> None:
+    printed(run("project", "rename", "garden", "yard"))
+    found = json.loads(printed(run("rules", "--json", LEARNING_MEMORY_PROJECT="yard")))
+    assert [each["id"] for each in found["rules"]] == [kept.id]
