@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules import phrases, programs, vocabulary
+from learning_memory_server.rules import phrases, vocabulary, wrappers
 from learning_memory_server.rules.commands import (
     CODE,
     COMPARED,
@@ -106,8 +106,8 @@ def _in_scope(command: str, scope: str) -> tuple[CallForm, ...]:
 
 def _is_run_by_another(wanted: list[str], banned: list[str]) -> bool:
     """Return whether a command that is wanted runs one that is not: `uv run python` is a call of `python`, too."""
-    managers = vocabulary.USES.keys() | programs.WRAPPERS.keys()
-    wrapping = [each for each in wanted if {each.split()[0], " ".join(each.split()[:2])} & programs.WRAPPERS.keys()]
+    managers = vocabulary.USES.keys() | wrappers.WRAPPERS.keys()
+    wrapping = [each for each in wanted if {each.split()[0], " ".join(each.split()[:2])} & wrappers.WRAPPERS.keys()]
     return any(f" {old} " in f" {new} " or old.split()[0] not in managers for new in wrapping for old in banned)
 
 
