@@ -166,7 +166,8 @@ def _of_command(pattern: Pattern, command: Command, done: Iterable[Command], wor
         is_said = _is_said(pattern, command)
         if is_said is None:
             return None
-        return _unless_excused(pattern, done, work) if is_said else Verdict.FOLLOWED
+        has_nothing = pattern.first and not work.is_edited  # to check: no edit is known
+        return _unless_excused(pattern, done, work) if is_said and not has_nothing else Verdict.FOLLOWED
     is_near = any(each.words and has_words(each, command) for each in pattern.broken)
     return Verdict.FOLLOWED if is_near or any(matches(each, command) for each in pattern.about) else None
 
