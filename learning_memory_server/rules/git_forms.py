@@ -156,13 +156,17 @@ def branch(sentence: Sentence) -> Pattern | None:
         names = re.findall(phrases.BRANCHES, found["names"], re.IGNORECASE)
         names = ["main" if each == "default branch" else each for each in names]
         asked = vocabulary.ASKED["push"] if ban.is_asked else ()
-        return Pattern(tuple(_to(tuple(dict.fromkeys(names)))), asked=asked)
+        is_commit = bool(re.search(r"commit", ban.core, re.IGNORECASE))
+        return Pattern(tuple(_to(tuple(dict.fromkeys(names)), is_commit=is_commit)), asked=asked)
     return None
 
 
-def _to(names: tuple[str, ...]) -> Iterator[CallForm]:
-    """Yield pushes to branches, and GitHub's way to commit a file to one."""
+def _to(names: tuple[str, ...], *, is_commit: bool) -> Iterator[CallForm]:
+    """Yield pushes to branches, commits on them if these are meant, too, and GitHub's way to commit a file to one."""
     yield CallForm(PUSH, names, _DRY)
+    yield CallForm(PUSH, lacking=_DRY, on=names)
+    if is_commit:
+        yield CallForm(COMMIT, lacking=_DRY, on=names)
     yield from (CallForm(("gh", "api", each), tuple(f"branch={name}" for name in names)) for each in _PUTS)
 
 

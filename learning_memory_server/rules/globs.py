@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-
 _DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
 
 

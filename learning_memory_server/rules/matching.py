@@ -86,7 +86,7 @@ def judge_end(pattern: Pattern, work: Work) -> Verdict | None:
 
 def matches(form: CallForm, command: Command) -> bool:
     """Return whether a command is of a form."""
-    if not has_words(form, command):
+    if not has_words(form, command) or (form.on and command.branch not in form.on):
         return False
     call = calls.parsed(command.words)
     is_had = not form.having or any(_has(call, each) for each in form.having)
