@@ -58,18 +58,9 @@ class PastAccount(TypedDict):
     refused: int
 
 
-class PastRefusal(TypedDict):
-    """A call that the user refused, quoted with the words."""
-
-    project: str
-    at: str
-    text: str
-
-
 class LearnDocument(PastAccount):
     """Findings in past sessions: `errors` have what is `new` here; `kept` were kept now.
 
-    `refusals` are those that `review` asks about, once they are kept.
     `transcripts` counts them by project, without those `left_out`. Of their `commands`, `failed` failed.
     """
 
@@ -77,7 +68,6 @@ class LearnDocument(PastAccount):
     new: int
     known: int
     errors: list[RepeatedError]
-    refusals: list[PastRefusal]
     transcripts: dict[str, int]
     left_out: LeftOutCounts
     commands: int

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.open_entries import LiveSessions
     from learning_memory_server.lessons.values.log import ValueLog
     from learning_memory_server.model.moment import Clock
-    from learning_memory_server.rules.hearing import Preferences
 
 _AT_ONCE: Final = timedelta(seconds=2)  # Within this, a start that a client may say late is that of the first prompt
 
@@ -50,7 +49,6 @@ class Advisor:
     log: AdviceLog
     sessions: Sessions
     observer: Observer
-    preferences: Preferences
     live: LiveSessions
     clock: Clock
 
@@ -89,20 +87,7 @@ class Advisor:
         if trigger.kind is TriggerKind.SESSION_END:
             self.live.ended(caller.session)
             self.sessions.end(state)
-        if trigger.is_of_entry:
-            return shown[-1]
-        words = "".join(each.text for each in shown)
-        more, line = await self._heard(words, trigger, caller)
-        if more:
-            words = f"{words.rstrip()}\n{more}" if words else f"{text.OPENING} {more}"
-        return replace(shown[-1], text=words, line=line)
-
-    async def _heard(self, words: str, trigger: Trigger, caller: Caller) -> tuple[str, str]:
-        try:
-            return await self.preferences.at(words, trigger, caller)
-        except Exception:  # The advice is in the log as shown by now, so a failing quotation must not drop it
-            log.exception("preferences.failed")
-            return "", ""
+        return replace(shown[-1], text="".join(each.text for each in shown))
 
     async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
         """Return the observed trigger and its advice: a call that its client reports twice counts once."""

@@ -32,7 +32,7 @@ context         context                  Show what a new session of this project
 why             context                  Show the advice that the last session of this project was given, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
-review          reviewing                Answer which advice agents may get: lessons of others, and your refusals.
+review          reviewing                Answer which advice agents may get: lessons of others, and imported ones.
 resolve         reviewing                Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.

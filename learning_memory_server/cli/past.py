@@ -17,10 +17,8 @@ from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.lessons.errors.report import ReportLine
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.memory import Memory
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.failure_views import figures, repeated_error
 
 REPORTED: Final = 12  # Lines of a report
@@ -41,7 +39,7 @@ class LearnReport:
 
     `strayed` counts commands that sessions ran in folders of others; `known`, failures that are here already, or were
     forgotten. `here` is the folder of the current project, by its name. `lines` are the report, and
-    `refused` counts the calls that the person refused with words, new or not.
+    `refused` counts the calls that the person refused with words.
     """
 
     place: Path
@@ -51,7 +49,6 @@ class LearnReport:
     commands: int = 0
     failed: int = 0
     errors: list[list[Failure]] = field(default_factory=list)
-    refusals: list[Memory] = field(default_factory=list)
     known: int = 0
     kept: int = 0
     passed: Passed = field(default_factory=Passed)
@@ -67,8 +64,7 @@ class LearnReport:
     @property
     def size(self) -> str:
         """How much there is to keep, in words; empty if there is nothing."""
-        parts = [(len(self.failures), "failure"), (len(self.refusals), "refusal")]
-        return " and ".join(out.counted(count, noun) for count, noun in parts if count)
+        return out.counted(len(self.failures), "failure") if self.failures else ""
 
     def show(self) -> None:
         """Print what was found."""
@@ -76,12 +72,8 @@ class LearnReport:
             out.say(f"No transcripts of this project in {out.one_line(str(self.place))}.")
             self.show_left_out()
             return
-        for records in (
-            [error_record(repeated_error(error)) for error in self.errors],
-            [out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals],
-        ):
-            out.records(records[: out.SHOWN])
-            out.rest(len(records))
+        out.records(error_record(repeated_error(error)) for error in self.errors[: out.SHOWN])
+        out.rest(len(self.errors))
         names = sorted(map(out.one_line, self.projects))
         more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
@@ -116,8 +108,7 @@ class LearnReport:
         if not any(each.figures for each in self.lines):
             out.say("No command failed in the same way in two sessions.")
         if self.refused:
-            refusals = out.counted(self.refused, "call")
-            out.say(f"You refused {refusals} with words. To let agents know them: learning-memory-server review", "dim")
+            out.say(f"You refused {out.counted(self.refused, 'call')} with words.", "dim")
 
     def account(self) -> dict[str, Any]:
         """Return a `PastAccount`."""
@@ -134,11 +125,6 @@ class LearnReport:
         records = [JournalRecord.of(FAILURE, each) for each in self.failures]
         async with open_connection(settings, "learn-from") as connection:
             self.kept = await connection.add(records)
-        if self.refusals:
-            Offline(settings).preference_log.keep_found(self.refusals)
-            out.say(
-                f"`review` asks about {out.counted(len(self.refusals), 'refusal')}: agents hear of none without a yes."
-            )
         out.say(f"Kept {self.kept:,}. `failures` lists what is kept.")
 
     def document(self, seconds: float) -> dict[str, Any]:
@@ -148,7 +134,6 @@ class LearnReport:
             "new": len(self.failures),
             "known": self.known,
             "errors": [repeated_error(error) for error in self.errors],
-            "refusals": [fields(("project", "at", "text"), each, at=each.date) for each in self.refusals],
             "transcripts": dict(sorted(self.projects.items())),
             "left_out": self.counts_left_out(),
             "commands": self.commands,

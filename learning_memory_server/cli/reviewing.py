@@ -34,12 +34,11 @@ async def review(
     ] = None,
     never: Annotated[bool, typer.Option("--never", help="Never give it as advice; searches find it.")] = False,
 ) -> Result:
-    """Answer which advice agents may get: lessons of others, and your refusals.
+    """Answer which advice agents may get: lessons of others, and imported ones.
 
     Shows at most ten, the oldest first. `y` lets agents get it, `rule` also
     writes it into a file that clients load. `never` and `later` do not, `undo`
-    takes an answer back. A call that you refused in a past session is quoted
-    to agents after a yes. Only a person in a terminal can answer; elsewhere,
+    takes an answer back. Only a person in a terminal can answer; elsewhere,
     all are listed.
     """
     settings = open_settings()

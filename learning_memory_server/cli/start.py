@@ -30,9 +30,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model.project import short_name
-from learning_memory_server.rules.preferences import FOUND
 from learning_memory_server.server.claims import caller_of
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import RETIRED, Settings
 from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.locations import is_attended
@@ -42,7 +41,7 @@ from learning_memory_server.system.paths import LOCK, config_file
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """What is in the storage folder and can be made again."""
 _DATA: Final = (
-    *("backups", SHARED, "claims", "claims.json", FOUND),
+    *("backups", SHARED, "claims", "claims.json", *RETIRED),
     *("sessions.json", "qdrant-owner.json", "archive.key", "outdated-points.json"),
 )
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."

@@ -39,10 +39,7 @@ ANCHORS_MAX: Final = 20  # How many files an entry is anchored to
 COMMAND_MAX: Final = 400  # Characters that are kept of a command: the beginning is enough to recognize a script
 RULE_MAX: Final = 200  # Characters of a rule: a sentence that an agent reads before a call
 RULE_COUNTS_DAYS: Final = 400  # Days for which it is kept how a rule fared in a session
-REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal, and of when they apply. Longer words are pasted.
-REFUSAL_LET_PASS: Final = 2  # How many like calls that the user lets pass end a preference
-REFUSAL_DAYS: Final = 90  # Days after which a preference ends
-PREFERENCES_TOLD: Final = 5  # How many preferences of a project are told
+REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal. Longer words are pasted.
 FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and that its figures count
 PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, half a kilobyte each
 

@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
-from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.stored import Recorded, Stored
 
-REFUSAL: Final = "refusal"  # The source of preferences, which nobody can give
+REFUSAL: Final = "refusal"  # The source of memories with a refusal, which nobody can give
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Chunking(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Stored):
-    """A call that the user refused, with the user's words. The server alone makes it, of a refusal that it heard."""
+    """A call that the user refused, with the user's words. Only earlier versions kept it in a memory."""
 
     tool: str
     call: str  # the command or the file, without secrets and folders of this machine; empty of other tools
@@ -35,15 +34,6 @@ class Refusal(Stored):
     when: str = ""  # when the words apply, as the agent that kept them says
     sessions: tuple[str, ...] = ()  # the sessions that it was refused in, as hashes
     let_pass: int = 0  # how many like calls the user has let pass since, in later sessions
-
-    @property
-    def told(self) -> str:
-        """A dated quotation, with when it applies: what happened, never what the user wants."""
-        call, when = (
-            shortened(self.call or self.tool, limits.REMINDER_MAX),
-            f" (when: {self.when})" if self.when else "",
-        )
-        return f'On {self.at.day} {self.at:%b %Y} the user refused `{call}`: "{self.words}"{when}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +48,7 @@ class Memory(Recorded):
     created_at: datetime
     request: str | None = None  # the name of the call that added it; see `Caller.request`
     chunking: Chunking | None = None  # where its chunks are, as of when it was added
-    refusal: Refusal | None = None  # what makes it a preference of the user
+    refusal: Refusal | None = None  # the refused call that an earlier version made it of
 
     @property
     def tags(self) -> list[str]:

@@ -1,1 +1,1 @@
-"""What a person has said: calls that were refused, preferences, and answers to what agents may be shown."""
+"""What a person has said: calls that were refused, and answers to what agents may be shown."""

@@ -25,7 +25,6 @@ class WaitingKind(StrEnum):
 
     SHARED = "shared"
     IMPORTED = "imported"
-    PREFERENCE = "preference"
     OWN = "own"  # A lesson of this machine: it needs no yes, and may get a `never`
 
 
@@ -37,8 +36,8 @@ class Waiting:
     kind: WaitingKind
     project: str
     text: str  # what agents would be shown, whole
-    about: str  # when: for which goal, or at which call
-    fared: str  # whose it is, or how often it came
+    about: str  # for which goal
+    fared: str  # whose it is
     since: datetime
     is_told: bool = False  # whether agents are shown it without a yes
 

@@ -104,10 +104,13 @@ RedactionAllow = Annotated[
 REMOVED: Final = frozenset(
     (
         *("advice_withheld", "budget_bytes", "check_in_calls", "commands_start_hub", "embedding_dimension", "episodes"),
+        "preferences",
         *("qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor"),
     )
 )
 """Keys of the file that once were settings."""
+RETIRED: Final = ("refusals.json",)
+"""Files in the storage folder that earlier versions wrote, and that no version reads. A purge removes them."""
 
 _OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path"))
 """Settings in which a session may differ from its hub, and those that have led it there."""
@@ -172,11 +175,6 @@ class Settings(BaseModel):
         default="project",
         description="Where the past experiences and values come from that `start_ghap` and `update_ghap` show: the "
         "project, or all projects.",
-    )
-    preferences: bool = Field(
-        default=True,
-        description="Ask an agent whose call the user has refused with words if they are to be kept, and quote them in "
-        "later sessions.",
     )
     redaction: bool = Field(
         default=True,
@@ -248,6 +246,11 @@ class Settings(BaseModel):
     def backups_directory(self) -> Path:
         """Where backups are stored, unless a person names another folder."""
         return self.storage_path / "backups"
+
+    @property
+    def retired_files(self) -> list[Path]:
+        """The files that are no longer read, and their copies that were set aside."""
+        return sorted(path for name in RETIRED for path in self.storage_path.glob(f"{name}*"))
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:

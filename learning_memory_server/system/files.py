@@ -123,25 +123,6 @@ def read(path: Path) -> bytes | None:
     return content if content is not None and len(content) <= READ_MAX else None
 
 
-def read_on(path: Path, start: int, most: int) -> tuple[bytes, int]:
-    """Return the whole lines of this user's file after `start`, of at most the last `most` bytes, and where they end.
-
-    What is no such file has none, and ends where it began.
-    """
-    try:
-        with os.fdopen(os.open(path, _AS_IT_IS), "rb") as file:
-            said = os.fstat(file.fileno())
-            if stat.S_ISREG(said.st_mode) and said.st_uid == getattr(os, "geteuid", lambda: said.st_uid)():
-                # Another file is shorter, and is read from its beginning.
-                begin = file.seek(max(start if start <= said.st_size else 0, said.st_size - most))
-                content = file.read(most)
-                end = content.rfind(b"\n") + 1
-                return content[:end], begin + end
-    except (OSError, ValueError):
-        pass
-    return b"", start
-
-
 def remove(path: Path) -> None:
     """Remove the file; a missing one counts as removed."""
     with suppress(FileNotFoundError):

@@ -257,13 +257,3 @@ async def test_the_time_of_advice_stays_when_the_error_comes_again(services: Ser
     assert await services.advisor.at(fails(PRESS, MISMATCH), BOB) == Shown()
     (later,) = services.failure_log.all()
     assert (later.again, later.created_at) == (True, shown.created_at)
-
-
-async def test_a_quotation_that_fails_loses_no_advice(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(*_: object) -> tuple[str, str]:
-        raise OSError("the disk is gone")
-
-    monkeypatch.setattr(services.advisor.preferences, "at", fail)
-    with capture_logs() as logs:
-        assert "This may help with the task" in (await services.advisor.at(PROMPT, ALICE)).text
-    assert [each["event"] for each in logs] == ["preferences.failed"]

@@ -37,8 +37,6 @@ ALLOWED: Final = {
     "hooks/event.py _PATH_MAX": "how much is read",
     "hooks/event.py _PROMPT_MAX": "how much is read",
     "hooks/event.py event_of": "keys of an event",
-    "rules/hearing.py": "replaced by rules",
-    "rules/refusals.py": "replaced by rules",
     "rules/review.py": "replaced by rules",
 }
 """What is no decision, by file and top-level name, and why; a file alone allows all of it."""

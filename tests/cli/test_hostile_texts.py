@@ -65,7 +65,7 @@ def place(storage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
         Memory(
             "m1", hostile("about roses"), {"title": HIDDEN, "tags": [HIDDEN], "source": HIDDEN}, NOON, "garden", NOON
         ),
-        Memory("m2", no.told, {"source": "refusal"}, NOON, "garden", NOON, refusal=no),
+        Memory("m2", HIDDEN, {"source": "refusal"}, NOON, "garden", NOON, refusal=no),
     )
     past = tmp_path / "home" / ".claude" / "projects" / folder_name(place)
     for number in range(2):

@@ -114,6 +114,7 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     assert run("start", "--yes").exit_code == 0
     (storage / "mine.txt").touch()
     (storage / "hub.log.2").touch()
+    (storage / "refusals.json").touch()
     (storage / "refusals.json.corrupt-1").touch()
     (storage / "shared.json").write_text("{}")
     # The client's own command has taken out the server, and left its hooks.

@@ -12,8 +12,7 @@ import pytest
 import typer.main
 
 from learning_memory_server.cli.app import app
-from learning_memory_server.rules.preferences import FOUND
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import RETIRED, Settings
 from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.ipc.programs import RECORD
@@ -161,7 +160,9 @@ def test_the_page_of_data_names_every_file_of_the_data_folder(tmp_path: Path) ->
     names = {place.name for place in places if isinstance(place, Path) and place.parent == tmp_path}
 
     assert {"archive.key", "backups", "index"} < names
-    assert [name for name in {*names, SHARED, FOUND, LOG, RECORD, SILENT} if not re.search(rf"`{name}/?`", text)] == []
+    assert [
+        name for name in {*names, *RETIRED, SHARED, LOG, RECORD, SILENT} if not re.search(rf"`{name}/?`", text)
+    ] == []
 
 
 def test_the_projects_address_is_written_in_one_place() -> None:

@@ -27,7 +27,7 @@ from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.model.advice import Advice, AdviceKind, Citation, Effect, Item, Reason, TriggerKind
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
-from learning_memory_server.model.memory import Chunking, Memory
+from learning_memory_server.model.memory import Chunking, Memory, Refusal
 from learning_memory_server.model.server import KnownServer
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
@@ -99,6 +99,30 @@ MEMORY_KEPT = Memory(
     NOON,
     chunking=Chunking("1 abc", ((0, 31),)),
 )
+REFUSED = Refusal(
+    "Bash", "git push", "pull rebase first", NOON, when="before every push", sessions=(SESSION,), let_pass=1
+)
+PREFERENCE_KEPT = Memory(
+    "00000000-0000-4000-8000-000000000003",
+    'On 1 Mar 2026 the user refused `git push`: "pull rebase first" (when: before every push)',
+    {"source": "refusal"},
+    NOON,
+    PROJECT,
+    NOON,
+    chunking=Chunking("1 abc", ((0, 90),)),
+    refusal=REFUSED,
+)
+PREFERENCE_WRITTEN = (
+    rb'{"at":"2026-03-01T12:00:00+00:00","data":{"created_at":"2026-03-01T12:00:00+00:00","cuts":{"by":"1 abc","spans":'
+    rb'[[0,90]]},"date":"2026-03-01T12:00:00+00:00","id":"00000000-0000-4000-8000-000000000003","metadata":{"source":'
+    rb'"refusal"},"project":"acme/shop","refusal":{"at":"2026-03-01T12:00:00+00:00","call":"git push","let_pass":1,'
+    rb'"sessions":["0123456789abcdef"],"tool":"Bash","when":"before every push","words":"pull rebase first"},"text":'
+    rb'"On 1 Mar 2026 the user refused `git push`: \"pull rebase first\" (when: before every push)"},"id":'
+    rb'"00000000-0000-4000-8000-000000000003","kind":"memory","sum":'
+    rb'"61d5ba71e1020761181a34262b38d72a64c3dc23afc01f8f6a240d9557a37400","v":4}'
+    b"\n"
+)
+"""A line that earlier versions wrote of a call that the user refused."""
 LINEAGE = JournalRecord("clusters", "full", NOON, {"next_number": 4, "moved": {ENTRY.id: 3}})
 SERVER = KnownServer(("https://qdrant.example.org:6333",), "00000000-0000-4000-8000-000000000002")
 GONE = "ghap_20260301_120000_000003"
@@ -193,6 +217,17 @@ def test_a_journal_of_each_format_is_read_to_the_same_records(tmp_path: Path, na
     assert Records[Any](journal.memories).all() == [MEMORY_KEPT]
     assert journal.clusters.read().records == [LINEAGE]
     assert ServerLog(journal.servers).known() == [SERVER]
+
+
+def test_a_memory_of_a_refused_call_is_read_and_written_as_before(tmp_path: Path) -> None:
+    log = Journal(tmp_path).memories
+    path = tmp_path / "memories" / "2026-03.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(PREFERENCE_WRITTEN)
+    assert Records[Any](log).all() == [PREFERENCE_KEPT]
+    path.unlink()
+    Records[Any](Journal(tmp_path).memories).add(PREFERENCE_KEPT)
+    assert path.read_bytes() == PREFERENCE_WRITTEN
 
 
 @pytest.mark.parametrize("name", samples("archive"))

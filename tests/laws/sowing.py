@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model.caller import Caller, session_hash
+from learning_memory_server.model.memory import Memory, Refusal, new_memory_id
 from learning_memory_server.server.claims import caller_of
 from tests.laws.program import Agent, Program
-from tests.lessons.errors.written import Call, lines_of, refused, write_transcript
 from tests.services import run
+from tests.support import NOON
 
 Serve = Callable[[], AbstractAsyncContextManager[Program]]
 
@@ -83,21 +85,18 @@ async def sow(serve: Serve, place: Path) -> Sown:
     # These end a hub that serves.
     name = f"{words('project.renamed')} of old"
     await _run(program, "project", "rename", owner.project, name)
-    return Sown(words, replace(owner, project=name), folder, {**ids, "project": name})
+    return Sown(words, replace(owner, project=name), folder, {**ids, "project": name, "project.kept": new_memory_id()})
 
 
 async def sow_live(program: Program, sown: Sown) -> None:
-    """Add what a hub remembers and writes to no file, what past sessions tell, and a backup of everything."""
-    words, folder = sown.words, sown.folder
-    async with program.agent(sown.owner) as agent:
-        await _hooks(program, agent, sown)
-    past = write_transcript(
-        folder.parent / "past" / "past.jsonl",
-        refused(f"git push {words('project.past.call')}", f"never {words('project.past.words')} first"),
-        folder=str(folder),
-        session="past",
-    )
-    await _run(program, "learn-from", str(past), "--all", "--yes")
+    """Add what a hub remembers and writes to no file, what an earlier version kept, and a backup of everything."""
+    words = sown.words
+    await _hooks(program, sown)
+    kept = {each: words(f"project.kept.{each}") for each in ("call", "words", "when")}
+    no = Refusal("Bash", f"git push {kept['call']}", f"no {kept['words']}", NOON, when=kept["when"])
+    text = " ".join(kept.values())
+    memory = Memory(sown.ids["project.kept"], text, {}, NOON, sown.owner.project, NOON, refusal=no)
+    await run(program.services, "add_records", records=[JournalRecord.of(MEMORY, memory).to_fields()])
     # What `review` does for a person in a terminal.
     for thing, project in (("entry", GARDENER.project), ("project.entry", sown.owner.project)):
         answer = {"ids": [sown.ids[thing]], "said": "never", "project": project}
@@ -163,35 +162,21 @@ async def _resolved(agent: Agent, number: int, topic: str) -> None:
     await agent.call("resolve_ghap", status="confirmed", result=topic)
 
 
-async def _hooks(program: Program, agent: Agent, sown: Sown) -> None:
-    """Let commands fail and a person refuse calls, as hooks of a client say it."""
+async def _hooks(program: Program, sown: Sown) -> None:
+    """Let commands fail, as hooks of a client say it."""
     words, folder = sown.words, sown.folder
-    transcript = folder / "live.jsonl"
-    transcript.touch()
-    session = {"session_id": "owner", "cwd": str(folder), "transcript_path": str(transcript)}
+    session = {"session_id": "owner", "cwd": str(folder)}
     tool = f"{words('project.failure.program')} --to {words('project.failure.operand')}"
     error = f"Exit code 1\nerror: no such {words('project.failure.error')} lane"
     fixed = f"{tool} --{words('project.failure.remedy')}"
 
-    async def fire(event: str, **given: Any) -> str:
-        return await program.hook({"hook_event_name": event, **session, **given}, folder)
+    async def fire(event: str, **given: Any) -> None:
+        await program.hook({"hook_event_name": event, **session, **given}, folder)
 
     await fire("SessionStart", source="startup")
-    _append(transcript, refused(f"git push {words('project.kept.call')}", f"no {words('project.kept.words')} here"))
-    asked = await fire("UserPromptSubmit", prompt="go on")
-    (name,) = re.findall(r"refusal_[0-9a-f]{8}", asked)
-    added = await agent.call("add_memory", text=f"before {words('project.kept.when')}", refusal=name)
-    sown.ids["project.kept"] = id_in(added["text"])
     await fire("PostToolUseFailure", tool_name="Bash", tool_input={"command": tool}, error=error)
     await fire("PostToolUse", tool_name="Bash", tool_input={"command": fixed}, tool_response={"stdout": "done"})
-    # Heard, and asked about at the next prompt.
-    _append(transcript, refused(f"git pull {words('project.asked.call')}", f"no {words('project.asked.words')} now"))
     await fire("InstructionsLoaded", file_path=str(folder / "CLAUDE.md"))
-
-
-def _append(transcript: Path, *calls: Call) -> None:
-    with transcript.open("a") as file:
-        file.writelines(f"{line}\n" for line in lines_of(*calls, session=f"at{file.tell()}"))
 
 
 def id_in(text: str) -> str:

@@ -37,17 +37,7 @@ class Fault(NamedTuple):
 
 NEED_SHARED_LESSONS: Final = ("share", "join", "leave")
 """Commands that refuse to work where no repository has shared lessons."""
-UNHEARD: Final = {"project.asked.call", "project.asked.words"}
-"""Parts that a hub has only heard, and will ask about."""
 KNOWN_FAULTS: Final = (
-    # A hub keeps what it has told, and what it has heard and not asked about yet.
-    Fault("forgetting", "hook UserPromptSubmit", "project.asked.*"),
-    Fault("replies", "hook UserPromptSubmit", "project.asked.*"),
-    # Refusals of past sessions wait for a person in a file of their own.
-    Fault("forgetting", "command review", "project.past.*"),
-    Fault("replies", "command review", "project.past.*"),
-    Fault("*", "file refusals.json", "project.past.*"),
-    Fault("*", "file refusals.json", "project.renamed"),
     # The page that was drawn last stays as it was.
     Fault("*", "file dashboard.html", "*"),
     # The name of a forgotten project.
@@ -223,7 +213,7 @@ async def test_no_word_of_what_is_forgotten_is_in_any_reply(serve: Serve, tmp_pa
         before = Walk(program, sown, "before")
         await before.everything()
         # Or nothing would show that a word is gone, or that a new tool, resource or command answers at all.
-        assert {part for _, part in before.found} == sown.words.of.keys() - UNHEARD
+        assert {part for _, part in before.found} == sown.words.of.keys()
         offered = {*(f"tool {name}" for name in AGENTS_TOOLS), *(f"command {name}" for name in commands())}
         assert offered - before.answered == {f"command {name}" for name in {*NOT_RUN, *NEED_SHARED_LESSONS}}
         assert {name for name, count in program.logs().items() if not count} == EMPTY_LOGS
@@ -237,7 +227,7 @@ async def test_no_word_of_what_is_forgotten_is_in_any_reply(serve: Serve, tmp_pa
 
 async def test_no_word_of_what_is_purged_is_in_any_file(serve: Serve, tmp_path: Path) -> None:
     async with sown_in(serve, tmp_path) as (program, sown):
-        assert {part for _, part in Walk(program, sown, "").files()} == sown.words.of.keys() - UNHEARD
+        assert {part for _, part in Walk(program, sown, "").files()} == sown.words.of.keys()
         async with program.agent(GARDENER) as agent:
             await agent.call("delete_memory", memory_id=sown.ids["deleted"])
         for step in PURGES:

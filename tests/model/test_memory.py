@@ -15,6 +15,7 @@ from tests.support import NOON
         ({"source": 5}, "metadata.source: must be text, not int."),
         ({"source": " "}, "metadata.source: must not be empty"),
         ({"source": "x" * (limits.SOURCE_MAX + 1)}, "metadata.source: 1001 characters"),
+        ({"source": " Refusal "}, "metadata.source: refusal is the source of what the user refused."),
         ({"title": ["x"]}, "metadata.title: must be text, not list."),
         ({"language": True}, "metadata.language: must be text, not bool."),
         ({"timestamp": 20260301}, "metadata.timestamp: must be text, not int."),

@@ -14,11 +14,11 @@ from learning_memory_server.rules.review import Review, Waiting, WaitingKind
 from learning_memory_server.sharing.shared import SharedLessons
 from tests.lessons.errors.agent import NOW
 
-FIRST = Waiting("preference_1", WaitingKind.PREFERENCE, "shop", "Not npm, pnpm", "npm i", "refused in 2 sessions", NOW)
+FIRST = Waiting("lesson_1", WaitingKind.IMPORTED, "shop", "Not npm, pnpm", "Install the tools", "imported", NOW)
 SECOND = Waiting(
-    "preference_2", WaitingKind.PREFERENCE, "shop", "No push", "git push", "refused once", NOW + timedelta(days=1)
+    "lesson_2", WaitingKind.SHARED, "shop", "Pull first", "Publish the branch", "by one person", NOW + timedelta(days=1)
 )
-KNOWN = Waiting("preference_3", WaitingKind.PREFERENCE, "shop", "Pull first", "git push", "", NOW, is_told=True)
+KNOWN = Waiting("lesson_3", WaitingKind.OWN, "shop", "Seed first", "Run the tests", "own", NOW, is_told=True)
 
 
 class Queue:
@@ -42,7 +42,7 @@ def queue(tmp_path: Path) -> Queue:
 
 def test_the_oldest_is_asked_about_first_and_what_agents_are_shown_anyway_is_not(queue: Queue) -> None:
     assert queue.waiting() == [FIRST, SECOND]
-    assert queue.review.find("preference_3", "shop") == KNOWN
+    assert queue.review.find("lesson_3", "shop") == KNOWN
 
 
 def test_never_later_and_undo_are_lines_of_the_journal(queue: Queue) -> None:

@@ -151,12 +151,13 @@ def test_what_is_wrong_in_the_file_is_refused_with_its_name(file: Path, content:
 
 
 def test_a_key_that_once_was_a_setting_is_a_warning(file: Path) -> None:
-    file.write_text("episodes = false\nadvice_withheld = 0.1\nmin_experiences = 5\n")
+    file.write_text("episodes = false\nadvice_withheld = 0.1\npreferences = false\nmin_experiences = 5\n")
 
     assert load(file).min_experiences == 5
     assert setting_notices((), {"LEARNING_MEMORY_CONFIG": str(file)}) == [
         f"`episodes` was removed: delete the line in {file}.",
         f"`advice_withheld` was removed: delete the line in {file}.",
+        f"`preferences` was removed: delete the line in {file}.",
     ]
     removed = {"LEARNING_MEMORY_ADVICE_WITHHELD": "0.1"}
     assert setting_notices(removed, removed) == ["LEARNING_MEMORY_ADVICE_WITHHELD was removed: unset it."]
@@ -289,7 +290,6 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "hdbscan_min_samples": ([5, "5", "5.0"], [3, "3"]),
     "min_experiences": ([5, "5", "5.0"], [6, "6"]),
     "advice_scope": (["all"], ["project"]),
-    "preferences": BOOLEANS,
     "redaction": BOOLEANS,
     "redaction_patterns": ([["a", "b"], '["a", "b"]', '["a","b"]'], [{"a": "b"}, '{"a": "b"}'], [[], "[]"]),
     "redaction_allow": ([["a", "b"], '["a","b"]'], [["b", "a"]], [[], "[]"]),

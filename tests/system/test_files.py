@@ -131,28 +131,3 @@ def test_an_entry_that_could_not_be_started_is_not_there_beside_its_second_try(t
         except JournalUnavailableError:
             journal.save_open(started[1])
             assert journal.open_entries() == [started[1]], steps
-
-
-def test_what_was_written_since_is_read_in_whole_lines_and_bounded(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    assert files.read_on(path, 0, 100) == (b"", 0)
-    path.write_bytes(b"one\ntwo\nthr")
-    assert files.read_on(path, 0, 100) == (b"one\ntwo\n", 8)
-    assert files.read_on(path, 8, 100) == (b"", 8)
-    path.write_bytes(b"one\ntwo\nthree\nfour\n")
-    assert files.read_on(path, 8, 100) == (b"three\nfour\n", 19)
-    # The beginning of what is too long is left out, and nothing is read where none is wanted.
-    assert files.read_on(path, 0, 7) == (b"e\nfour\n", 19)
-    assert files.read_on(path, 0, 0) == (b"", 19)
-    # A shorter one is another file.
-    assert files.read_on(path, 40, 100) == (b"one\ntwo\nthree\nfour\n", 19)
-    (tmp_path / "link").symlink_to(path)
-    assert files.read_on(tmp_path / "link", 3, 100) == (b"", 3)
-
-
-@pytest.mark.skipif(not hasattr(os, "chown") or os.geteuid() != 0, reason="only root can give a file away")
-def test_another_user_s_file_is_not_read_on(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"one\n")
-    os.chown(path, 12345, -1)
-    assert files.read_on(path, 0, 100) == (b"", 0)

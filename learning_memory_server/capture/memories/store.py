@@ -13,7 +13,7 @@ from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.records import Records
-from learning_memory_server.model.memory import REFUSAL, Chunking, Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.model.memory import Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import end_turn
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.memory import Refusal
     from learning_memory_server.model.moment import Clock
 
 
@@ -136,9 +135,7 @@ class MemoryStore:
     writer: IndexWriter
     clock: Clock
 
-    async def add(
-        self, caller: Caller, text: str, metadata: Mapping[str, Any], refusal: Refusal | None = None
-    ) -> Added:
+    async def add(self, caller: Caller, text: str, metadata: Mapping[str, Any]) -> Added:
         """Add a text, stripped, to the journal, and index it: a long one in the background.
 
         A call that is cancelled while the text is chunked adds nothing. If the journal cannot be written, nothing is
@@ -146,9 +143,8 @@ class MemoryStore:
 
         Args:
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
-            refusal: The refused call that makes it a preference, whose source it is.
         """
-        metadata = {**checked_metadata(metadata), **({"source": REFUSAL} if refusal else {})}
+        metadata = checked_metadata(metadata)
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
             end_turn()
             return self._known(done, is_new=True)
@@ -165,7 +161,6 @@ class MemoryStore:
             created_at=now,
             request=caller.request,
             chunking=chunking,
-            refusal=refusal,
         )
         documents: list[Document] = await asyncio.to_thread(list, self.log.documents_of(memory))
         # Another call may have added it while this one awaited.

@@ -78,10 +78,10 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
                 f"{out.counted(len(aside), 'unfinished line')} set aside after a crash ({names}); "
                 "check whether they matter, then delete them."
             )
-        if retired := journal.retired_files():
+        if retired := [*journal.retired_files(), *settings.retired_files]:
             names = ", ".join(path.name for path in retired)
             yield green(
-                f"An earlier version wrote {names} ({out.counted(sum(retired.values()), 'line')}), which is no longer read; "
+                f"An earlier version wrote {names}, which is no longer read; "
                 "to remove it, run: learning-memory-server forget --purge"
             )
         yield from _check_writable(journal, [log for _, log, _ in readers])

@@ -1,7 +1,6 @@
 """`learn-from`: reads the transcripts of earlier sessions, shows what is to be kept of them, and keeps it."""
 
 import os
-import uuid
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -20,8 +19,7 @@ from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import Learner, unknown
 from learning_memory_server.lessons.errors.report import report as reported
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
-from learning_memory_server.model.memory import REFUSAL, Memory
-from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.memory import Refusal
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.refusals import can_be_kept, refusal_of
 from learning_memory_server.server.claims import claims_of
@@ -29,7 +27,6 @@ from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 
 _MB: Final = 1_000_000
-_NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")  # Of ids without a project, which may be renamed
 
 
 class _Home(NamedTuple):
@@ -121,9 +118,8 @@ async def learn_from(
     Shows the line that names each error, the command, and the next command
     that worked, and asks whether to keep them. Secrets and folders of this
     machine are left out. `failures` and the page list the errors afterwards,
-    for you: agents see no figures. `review` then asks about calls that you
-    refused with words. Run it again after an interruption, or later: what is
-    known is not added twice.
+    for you: agents see no figures. Run it again after an interruption, or
+    later: what is known is not added twice.
     """
     began = monotonic()
     settings = open_settings()
@@ -161,6 +157,7 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
             else:
                 wanted.append((path, began, project, path.stat().st_size))
         total, before = sum(size for *_, size in wanted), 0
+        refused = list[Refusal]()
 
         def progress(done: int) -> None:
             report("Reading transcripts (MB)", (before + done) // _MB, max(total // _MB, 1))
@@ -175,12 +172,11 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
                 await learner.saw(ran := replace(ran, project=project, top=began.folder).with_known_end())
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
-            refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
-            lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
+            said = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
+            refused += [await _refusal(each, path, project, gate) for each in said if each.words]
             before += size
-    lesson.refused = len(lesson.refusals)
-    refused = [each.refusal for each in lesson.refusals if each.refusal and can_be_kept(each.refusal.words)]
-    lesson.lines = reported(learner.failures, REPORTED, refused)
+    lesson.refused = len(refused)
+    lesson.lines = reported(learner.failures, REPORTED, [each for each in refused if can_be_kept(each.words)])
     stored = Offline(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failure_log)
@@ -188,12 +184,8 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
-    lesson.refusals = stored.preference_log.new(lesson.refusals if settings.preferences else ())
 
 
-async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate: RedactionGate) -> Memory:
-    """Return the memory that a person's yes makes of a refusal, with the same id whenever it is made."""
+async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate: RedactionGate) -> Refusal:
     session = session_hash(refused.session or path.stem)
-    refusal = await refusal_of(refused, session, project, refused.folder, gate)
-    name = str(uuid.uuid5(_NAMESPACE, f"{session} {refused.id}"))
-    return Memory(name, refusal.told, {"source": REFUSAL}, refusal.at, project, utc_now(), refusal=refusal)
+    return await refusal_of(refused, session, project, refused.folder, gate)

@@ -47,7 +47,6 @@ from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.rules.hearing import Preferences
 from learning_memory_server.rules.review import Review
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
@@ -159,7 +158,6 @@ class Services(Indexed):
         self.citing = Citing(collector, values, self.shared, self.memory_log)
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector)
-        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, is_on=settings.preferences)
         names = Names(lessons)
         sources = (
             TiesSource(self.ties),
@@ -183,12 +181,11 @@ class Services(Indexed):
                 redaction=self.redaction,
                 clock=clock,
             ),
-            preferences=self.preferences,
             live=self.live,
             clock=clock,
         )
         self.hooks = Hooks(self.advisor)
-        self.review = Review(self.answers, collector, self.shared, [self.preference_log.waiting])
+        self.review = Review(self.answers, collector, self.shared)
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))
 

@@ -20,7 +20,6 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.rules.log import RuleCounts, RuleLog
-from learning_memory_server.rules.preferences import FOUND, PreferenceLog
 from learning_memory_server.server.settings import Settings
 
 CURRENT: Final = "current"  # How a filter names the caller's own project
@@ -52,7 +51,6 @@ class Stores:
         self.answers = Answers(journal.answers)
         self.rule_log = RuleLog(journal.rules)
         self.rule_counts = RuleCounts(journal.rule_counts)
-        self.preference_log = PreferenceLog(memory_log, self.answers, settings.storage_path / FOUND, clock)
         self.projects = Projects(self)
 
 

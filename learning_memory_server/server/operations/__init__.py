@@ -91,8 +91,6 @@ async def answer(services: Services, _report: Report, *, ids: list[str], said: s
     known = services.review.known(project)
     first, *more = [known.get(each) or services.review.find(each, project) for each in ids]
     services.review.answer(first, Said(said), services.clock(), *more)
-    kept = services.memory_log.add_new(services.preferences.kept.keep_found())
-    services.writer.postpone([chunk for each in kept for chunk in services.memory_log.documents_of(each)])
     return {"answered": len(ids)}
 
 

@@ -25,6 +25,7 @@ from learning_memory_server.server.composition.backends import remove_unused_ind
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.views import fields
+from learning_memory_server.system import files
 
 _SHOWN: Final = VALUE_MAX  # Characters of a memory that a preview shows; values are never longer
 
@@ -101,6 +102,9 @@ async def forget(
         report("Rewriting the journal's files")
         # Not in a thread: nothing may be appended during the purge.
         purged = services.journal.purge()
+        for path in services.settings.retired_files:
+            with journal_errors(path):
+                files.remove(path)
         reply["removed"] = sum(purged.removed.values())
         reply["doubtful"] = [str(path) for path in purged.doubtful]
     return reply

@@ -20,7 +20,6 @@ from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Axis, ResponseFormat, SearchMode, Strategy
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher
-from learning_memory_server.rules.hearing import Preferences
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.tools import arguments as args
@@ -251,21 +250,17 @@ class Stats(TypedDict):
 @toolset.tool("Add a memory", changes=True, idempotent=True, wire=TextWire("Processing error"))
 async def add_memory(
     memories: MemoryStore,
-    preferences: Preferences,
     caller: Caller,
     /,
     *,
     text: args.MemoryText,
     metadata: Annotated[MetadataArgument, Field(description="Facts about the text.")] | None = None,
-    refusal: Annotated[str, Field(description="The refusal to keep.")] | None = None,
 ) -> dict[str, Any]:
     """Keep a text for later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
     Call it when you are asked to remember something, or learn a fact that the next session needs; beliefs belong
     in start_ghap. The same text with the same metadata is kept once. A long text is indexed in the background.
     """
-    if refusal:
-        return memory_views.added(await preferences.keep(caller, refusal, text))
     given = metadata.to_domain() if metadata else {}
     return memory_views.added(await memories.add(caller, text, given))
 

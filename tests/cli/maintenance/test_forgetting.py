@@ -179,17 +179,18 @@ def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) ->
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_log_that_is_no_longer_read_is_named_left_out_of_archives_and_removed_by_a_purge(
+def test_files_that_are_no_longer_read_are_named_left_out_of_archives_and_removed_by_a_purge(
     run: Any, storage: Path, tmp_path: Path
 ) -> None:
-    old = storage / "journal" / "trials.jsonl"
-    old.write_bytes((SAMPLES / "journal-4" / "trials.jsonl").read_bytes())
-    said = "An earlier version wrote trials.jsonl (1 line), which is no longer read"
+    old = storage / "journal" / "trials.jsonl", storage / "refusals.json", storage / "refusals.json.corrupt-1"
+    for each in old:
+        each.write_bytes((SAMPLES / "journal-4" / "trials.jsonl").read_bytes())
+    said = f"An earlier version wrote {', '.join(each.name for each in old)}, which is no longer read"
     assert in_line(run("doctor").stdout).count(said) == 1
     assert run("backup", str(tmp_path / "all.tar.gz")).exit_code == 0
     with tarfile.open(tmp_path / "all.tar.gz") as archive:
-        assert not [name for name in archive.getnames() if "trials" in name]
+        assert not [name for name in archive.getnames() if "trials" in name or "refusals" in name]
     run("forget", "--project", "garden", "--yes")
-    assert old.exists()
+    assert all(each.exists() for each in old)
     run("forget", "--purge", "--yes")
-    assert not old.exists()
+    assert not any(each.exists() for each in old)

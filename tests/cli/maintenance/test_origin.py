@@ -42,7 +42,7 @@ def lived(storage: Path) -> Journal:
 
 @pytest.fixture
 def answered(lived: Journal) -> Answer:
-    """The answer of a person in that journal, beside a preference."""
+    """The answer of a person in that journal, beside a memory of a refused call."""
     answer = Answer("preference_0123456789abcdef", "acme/shop", Said.YES, NOON)
     Answers(lived.answers).add(answer)
     told = Memory("memory-2", "no push", {}, NOON, "acme/shop", NOON, refusal=Refusal("Bash", "git push", "no", NOON))

@@ -1,4 +1,4 @@
-"""Refusals are found in transcripts of all versions, nothing else is one, and what a refused call is about."""
+"""Refusals are found in transcripts of all versions, and nothing else is one."""
 
 import json
 from datetime import timedelta
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.lessons.errors.transcripts import Refused, Waiting, refusals_in, refused_in
-from learning_memory_server.model.memory import Refusal
-from learning_memory_server.rules.refusals import CallKind, can_be_kept, kind_of
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.refusals import can_be_kept, refusal_of
 from tests.lessons.errors.imitations import imitations
 from tests.lessons.errors.written import (
     NOON,
@@ -80,53 +81,18 @@ def test_damaged_lines_are_passed_over() -> None:
     assert len(list(refused_in([broken.encode(), *lines], Waiting()))) == 1
 
 
-def kind(call: str, words: str, tool: str = "Bash") -> CallKind:
-    return kind_of(Refusal(tool, call, words, NOON))
-
-
-@pytest.mark.parametrize(
-    ("call", "words", "same", "other"),
-    [
-        ("go test -tags=integration ./...", "no integration tests", "go test -tags=integration ./cmd", "go test ./..."),
-        ("git push", "pull rebase first", "git push origin main", "git pull"),
-        ("mise run test:integration | tail -5", "main is clean", "mise run test:integration", "mise run fmt"),
-        ("cd web && npm install left-pad", "no left-pad", "npm install left-pad@2", "npm install"),
-        ("git status && git commit -m x", "cut a branch first", "git commit -am y", "git status"),
-        ("python seed.py --all", "not now", "python seed.py", "python other.py"),
-        ("touch a.txt", "never touch, use mktemp", "touch b.txt", "mktemp"),
-        ("uv run pytest tests/slow", "tests/slow takes an hour", "pytest tests/slow -x", "pytest tests/unit"),
-    ],
-)
-def test_a_like_call_has_the_program_the_sub_command_and_what_the_words_name(
-    call: str, words: str, same: str, other: str
-) -> None:
-    found = kind(call, words)
-    assert found.has("Bash", call)
-    assert found.has("Bash", same)
-    assert not found.has("Bash", other)
-    assert not found.has("Edit", same)
-
-
-def test_a_like_call_of_a_file_is_about_that_file() -> None:
-    found = kind("docs/a.md", "generated", "Edit")
-    assert found.has("Write", "docs/a.md")
-    assert not found.has("Read", "docs/a.md")
-    assert not found.has("Edit", "a.md")
-    assert found.is_named_in("please correct A.md")
-    assert not found.is_named_in("please correct b.md")
-    assert not found.is_named_in("please correct data.md, schema.md and a.mdx")
-    assert not kind("", "no", "WebFetch").has("Read", "")
-
-
-def test_a_prompt_names_a_program_with_its_sub_command_and_what_the_words_name() -> None:
-    found = kind("go test -tags=integration ./...", "don't run the integration tests, too slow")
-    assert found.is_named_in("Run `go  test` with the integration tag")
-    for text in ("make the tests pass", "fix the integration test so we can go on", "go over the integration test"):
-        assert not found.is_named_in(text)
-    assert not found.is_named_in("run go test")
-    assert not kind("git push", "pull rebase first").is_named_in("git pushes are slow")
-    assert kind("git push", "pull rebase first").is_named_in("git push, please")
-    assert not kind("git push", "pull rebase first").is_named_in("push it")
+async def test_a_refusal_has_no_secret_and_no_folder_of_this_machine(tmp_path: Path) -> None:
+    call = f"cd {tmp_path} && git push https://me:s3cr3tPassw0rd@example.com"
+    path = write_transcript(
+        tmp_path / "a.jsonl", refused(call, "not with password=s3cr3tPassw0rd"), folder=str(tmp_path)
+    )
+    (found,) = refusals_in(path)
+    kept = await refusal_of(found, "a", "shop", found.folder, RedactionGate(build_redactor()))
+    assert (kept.tool, kept.at, kept.sessions) == ("Bash", NOON, ("a",))
+    assert kept.words.startswith("not with ")
+    for text in (kept.call, kept.words):
+        assert "s3cr3t" not in text
+        assert str(tmp_path) not in text
 
 
 def test_only_one_short_line_without_an_address_can_be_kept() -> None:

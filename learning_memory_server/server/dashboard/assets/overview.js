@@ -42,7 +42,7 @@ LM.totals = (entries, open, errors) => {
 LM.fact = (line, more, ...words) => LM.make("li", {}, LM.make("div", {}, line), more && LM.make("div", {class: "soft small"}, more), words.length ? LM.act(...words) : null);
 LM.overviewCard = (title, ...lines) => LM.card(title, null, LM.make("ul", {class: "rows tight"}, lines));
 
-// What agents are told only if a person says yes: lessons of others, and calls that the person refused.
+// What agents are told only if a person says yes: lessons of others, and imported ones.
 LM.overviewWaiting = () => {
   const waiting = LM.data.waiting.filter(LM.isOfProject);
   if (!waiting.length) return null;
