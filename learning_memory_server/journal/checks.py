@@ -169,10 +169,12 @@ def checked_rule(rule: Rule) -> Rule:
         rule,
         text=text,
         origin=origin,
-        state=RuleState.POSTPONED,
+        # What was declined or retired there is not asked about here.
+        state=RuleState.POSTPONED if rule.state is RuleState.ACCEPTED else RuleState.DECLINED,
         is_everywhere=False,
         is_enforced=False,
         words="",
+        replaces="",
         imported=True,
     )
 

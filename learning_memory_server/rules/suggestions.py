@@ -96,7 +96,7 @@ def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
             each.is_everywhere,
         )
         for each in rules
-        if each.imported and each.state is RuleState.ACCEPTED and (each.is_everywhere or each.project == project)
+        if each.imported and each.state is RuleState.POSTPONED and (each.is_everywhere or each.project == project)
     ]
 
 
@@ -123,8 +123,10 @@ def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, s
 def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> list[Suggestion]:
     """Return the suggestions that no answer silences: a later one is asked again after days, others never are."""
     answers = [
-        Matter.of(each)
+        Matter.of(said)
         for each in rules
+        # A person may have put it in other words than those that were found.
+        for said in (each, *([replace(each, text=each.words, pattern=None)] if each.words else ()))
         if not each.imported and not (each.state is RuleState.POSTPONED and each.changed_at + _LATER <= now)
     ]
     return [each for each in found if not any(map(Matter.of(each).is_same, answers))]

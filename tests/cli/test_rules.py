@@ -262,7 +262,7 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("command", CHANGES, ids=lambda words: " ".join(words))
+@pytest.mark.parametrize("command", CHANGES, ids=" ".join)
 def test_without_a_person_nothing_changes_and_the_sentence_to_hand_on_is_said(
     run: Run, kept: Rule, log: Any, command: tuple[str, ...]
 ) -> None:
@@ -345,9 +345,7 @@ def test_forgetting_a_project_keeps_its_rules_where_no_person_asks(
     assert log() == [kept]
 
 
-def test_a_backup_has_rules_and_an_import_brings_them_as_suggestions(
-    run: Run, kept: Rule, log: Any, tmp_path: Path
-) -> None:
+def test_a_backup_has_rules_and_an_import_brings_them_as_suggestions(run: Run, kept: Rule, tmp_path: Path) -> None:
     made = json.loads(printed(run("backup", str(tmp_path / "all.tar.gz"), "--json")))
     there = tmp_path / "there"
     there.mkdir(mode=0o700)
@@ -359,7 +357,7 @@ def test_a_backup_has_rules_and_an_import_brings_them_as_suggestions(
     assert kept.text in printed(run("review", **elsewhere))
 
 
-def test_a_renamed_project_keeps_its_rules(run: Run, kept: Rule, log: Any) -> None:
+def test_a_renamed_project_keeps_its_rules(run: Run, kept: Rule) -> None:
     printed(run("project", "rename", "garden", "yard"))
     found = json.loads(printed(run("rules", "--json", LEARNING_MEMORY_PROJECT="yard")))
     assert [each["id"] for each in found["rules"]] == [kept.id]
