@@ -160,6 +160,9 @@ def checked_answer(answer: Answer) -> Answer:
     return answer
 
 
+_ANSWERED: Final = (RuleState.DECLINED, RuleState.RETIRED)
+
+
 def checked_rule(rule: Rule) -> Rule:
     """Return a rule of another store as it may be stored: as a suggestion, which no person here has answered."""
     _check_ids(id=rule.id)
@@ -169,8 +172,8 @@ def checked_rule(rule: Rule) -> Rule:
         rule,
         text=text,
         origin=origin,
-        # What was declined or retired there is not asked about here.
-        state=RuleState.POSTPONED if rule.state is RuleState.ACCEPTED else RuleState.DECLINED,
+        # What was declined or retired there is not asked about here. This is also read a second time.
+        state=RuleState.DECLINED if rule.state in _ANSWERED else RuleState.POSTPONED,
         is_everywhere=False,
         is_enforced=False,
         words="",

@@ -25,6 +25,7 @@ from learning_memory_server.rules.refusals import can_be_kept
 
 _HEX: Final = 32  # Digits of an id: 128 bits
 _COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
+_OPEN: Final = (RuleState.ACCEPTED, RuleState.POSTPONED)  # Of a rule in another store, before and after an import
 _LATER: Final = timedelta(days=limits.RULE_LATER_DAYS)
 
 
@@ -96,7 +97,7 @@ def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
             each.is_everywhere,
         )
         for each in rules
-        if each.imported and each.state is RuleState.POSTPONED and (each.is_everywhere or each.project == project)
+        if each.imported and each.state in _OPEN and (each.is_everywhere or each.project == project)
     ]
 
 
