@@ -15,7 +15,6 @@ from learning_memory_server.cli.command import Commands, Offline, Result, curren
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.person import only_you
 from learning_memory_server.cli.rule_keeping import sentence
-from learning_memory_server.cli.waiting import past_here
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
@@ -94,13 +93,13 @@ async def review(
         lesson = stored.review.find(name, project)
         keys = ["n"] if never else [key for key, _ in _ask_for([_Item(lesson=lesson)])]
         await _answer_lessons(settings, [(lesson, _SAID[key]) for key in keys], project)
+        left = len(Offline(settings).review.waiting(project, utc_now()))
     else:
         past = (await read_lesson(settings)).past
         items = _waiting(stored, past, project)
         if not items or not out.is_a_person():
             return _listed(items)
-        await _answer_all(settings, items[:_MOST], past, project)
-    left = len(_waiting(Offline(settings), await past_here(settings, Offline(settings)), project))
+        left = len(items) - await _answer_all(settings, items[:_MOST], past, project)
     out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
     return Result({"waiting": left})
 
@@ -157,12 +156,13 @@ def _show(items: Sequence[_Item]) -> None:
                 out.hanging(Text(f"    {label:<5}  ", "dim"), Text(out.one_line(said)))
 
 
-async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastReport, project: str) -> None:
-    """Show what waits, ask once, and keep the answers."""
+async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastReport, project: str) -> int:
+    """Show what waits, ask once, and keep the answers; return how many there are."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
     answers, lessons = Answers(past, utc_now()), list[tuple[Waiting, Said]]()
-    for key, item in _ask_for(items):
+    said = _ask_for(items)
+    for key, item in said:
         if item.lesson:
             lessons.append((item.lesson, _SAID[key]))
             continue
@@ -176,6 +176,7 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
             answers.accept(item.offered, drops_words=key == "d", text=text)
     await answers.write(settings, "review")
     await _answer_lessons(settings, lessons, project)
+    return len([key for key, _ in said if key != "u"])
 
 
 def _edited(settings: Settings, text: str) -> str:

@@ -1,18 +1,19 @@
 """`rules` and `rule`: a person makes, changes, enforces, tries and retires rules, and nobody else does."""
 
 import json
-import os
-import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.out import CLIENTS
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.rule import (
     CallForm,
     Origin,
@@ -27,45 +28,13 @@ from learning_memory_server.model.rule import (
 )
 from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.sharing.promote import LEARNED
+from tests.cli.persons import Typed
 from tests.command_line import Run, in_line, printed, refusal
-from tests.sharing.repositories import git
+from tests.server.dashboard.making import entry
 from tests.support import MINUTES, NOON
 from tests.terminals import on_a_terminal, read_until
 
 pytestmark = pytest.mark.slow
-
-Typed = Callable[..., str]
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-
-
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository, in which all commands run."""
-    path = tmp_path / "shop"
-    path.mkdir()
-    git(path, "init", "-q", "-b", "main")
-    monkeypatch.chdir(path)
-    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
-    for variable in CLIENTS:
-        monkeypatch.delenv(variable, raising=False)
-    return path
-
-
-@pytest.fixture
-def person(environment: dict[str, str], shop: Path) -> Typed:
-    """Return what a terminal shows of a command where a person answers its questions in this way."""
-
-    def play(*arguments: str, typed: tuple[str, ...] = (), status: int = 0) -> str:
-        with on_a_terminal(environment, *arguments, output=True, folder=shop) as (process, terminal):
-            shown = b""
-            for each in typed:
-                shown += read_until(terminal, b"]: ")
-                os.write(terminal, each.encode() + b"\n")
-            shown += read_until(terminal, b"\0")
-            assert process.wait(MINUTES) == status, shown
-        return in_line(_STYLE.sub("", shown.decode()))
-
-    return play
 
 
 @pytest.fixture
@@ -83,7 +52,7 @@ def kept(storage: Path, shop: Path) -> Rule:
     made = Rule(
         new_rule_id(), "We use pnpm, not npm", "garden", RuleState.ACCEPTED, origin, NOON, NOON, When.CALL, about
     )
-    made = _changed(made, words="pnpm, please, not npm", broken_before=3, matched_before=4)
+    made = replace(made, words="pnpm, please, not npm", broken_before=3, matched_before=4)
     journal = Journal(storage / "journal")
     RuleLog(journal.rules).add(made)
     for number, call in enumerate(("npm ci", "npm install x")):
@@ -92,12 +61,6 @@ def kept(storage: Path, shop: Path) -> Rule:
             RuleCount(f"count_{number}", made.id, "garden", f"s{number}", at, 2, 1, 1, call=call), at=at
         )
     return made
-
-
-def _changed(rule: Rule, **changes: Any) -> Rule:
-    from dataclasses import replace
-
-    return replace(rule, **changes)
 
 
 def test_enter_accepts_a_rule_for_this_project(person: Typed, log: Any) -> None:
@@ -292,7 +255,7 @@ def test_a_terminal_that_a_client_has_opened_is_no_person(
 def test_the_beginning_of_an_id_suffices_where_it_is_unique(run: Run, kept: Rule, storage: Path) -> None:
     assert "4 characters" in refusal(run("rule", "show", kept.id[5:8]))
     assert "No rule has" in refusal(run("rule", "show", "zzzz"))
-    alike = _changed(kept, id=kept.id[:-1] + ("0" if kept.id[-1] != "0" else "1"))
+    alike = replace(kept, id=kept.id[:-1] + ("0" if kept.id[-1] != "0" else "1"))
     RuleLog(Journal(storage / "journal").rules).add(alike)
     assert "2 rules have" in refusal(run("rule", "show", kept.id[:12]))
 
@@ -309,10 +272,8 @@ def test_rules_pause(person: Typed) -> None:
 def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(
     run: Run, kept: Rule, storage: Path
 ) -> None:
-    from learning_memory_server.model.moment import utc_now
-
     journal = Journal(storage / "journal")
-    RuleLog(journal.rules).add(_changed(kept, is_enforced=True))
+    RuleLog(journal.rules).add(replace(kept, is_enforced=True))
     RuleCounts(journal.rule_counts).add(
         RuleCount("count_9", kept.id, "garden", "s9", utc_now(), broken=2, stopped=1, call="npm publish")
     )
@@ -335,11 +296,8 @@ def test_a_rule_is_forgotten_with_what_was_counted(person: Typed, kept: Rule, st
 def test_forgetting_a_project_keeps_its_rules_where_no_person_asks(
     run: Run, kept: Rule, log: Any, storage: Path
 ) -> None:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from tests.server.dashboard.making import entry
-
     collector = ObservationCollector(Journal(storage / "journal"), lambda: NOON)
-    collector.add_resolved([_changed(entry(1), project="garden")])
+    collector.add_resolved([replace(entry(1), project="garden")])
     done = run("forget", "--project", "garden", "--yes")
     assert "1 rule of this project stays" in in_line(done.stderr)
     assert log() == [kept]
