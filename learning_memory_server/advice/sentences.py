@@ -72,16 +72,15 @@ def line_of(rule: Rule, now: datetime) -> str:
 
 def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user") -> str:
     """Return rules with where they come from."""
-    if len(rules) == 1:
-        (rule,) = rules
-        if rule.origin.kind is OriginKind.FILE and rule.origin.name:
-            day = _day(rule.created_at, now)
-            return f'{noun}, from {one_line(rule.origin.name)} (accepted {day}): "{one_line(rule.text)}".'.replace(
-                '.".', '."'
-            )
-        return f'{noun} ({_source(rule, now)}): "{one_line(rule.text)}".'.replace('.".', '."')
-    several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in rules)
-    return f"{noun.replace('ule', 'ules', 1)}: {several}."
+    if len(rules) > 1:
+        several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in rules)
+        return f"{noun.replace('ule', 'ules', 1)}: {several}."
+    (rule,) = rules
+    text = one_line(rule.text)
+    end = "" if text.endswith((".", "!", "?")) else "."
+    if rule.origin.kind is OriginKind.FILE and rule.origin.name:
+        return f'{noun}, from {one_line(rule.origin.name)} (accepted {_day(rule.created_at, now)}): "{text}"{end}'
+    return f'{noun} ({_source(rule, now)}): "{text}"{end}'
 
 
 def _source(rule: Rule, now: datetime) -> str:

@@ -112,6 +112,8 @@ class ClaudeCode:
             # As long as an unlucky machine takes to start a hub.
             "MCP_TIMEOUT": f"{1_000 * MINUTES:.0f}",
             **self.unhurried,
+            # With what a worktree without an installation of its own names.
+            "PYTHONPATH": os.pathsep.join(filter(None, (self.unhurried["PYTHONPATH"], os.environ.get("PYTHONPATH")))),
         }
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
