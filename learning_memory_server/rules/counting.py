@@ -12,7 +12,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Pattern, When
 from learning_memory_server.rules.acts import act_of, mark_of
-from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
+from learning_memory_server.rules.matching import Act, Verdict, Work, is_document, judge, judge_end
 from learning_memory_server.rules.past import CALL, Past, unit_of
 from learning_memory_server.rules.replay import Asked, Event, Over, Prompt
 
@@ -198,7 +198,7 @@ class Replay:
                 agent.work.ran(act.script)
             else:
                 agent.work.edited(act.file)
-                agent.has_edited = agent.has_edited or is_new
+                agent.has_edited = agent.has_edited or (is_new and not is_document(act.file))
 
 
 def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:

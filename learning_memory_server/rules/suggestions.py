@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Final
 
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.lessons.errors.brief import shown_command
 from learning_memory_server.lessons.errors.report import LASTING, ONCE
 from learning_memory_server.model import limits
 from learning_memory_server.model.memory import Memory, Refusal
@@ -201,7 +202,7 @@ def _fits(words: str) -> str:
 
 def _name(command: str) -> tuple[str, ...]:
     """Return a command's program and sub-commands, nothing if it is more than one plain call."""
-    words = command.removeprefix("cd . && ").split()
+    words = shown_command(command).split()
     plain = next((number for number, word in enumerate(words) if not _is_plain(word)), len(words))
     rest = words[plain:]
     return tuple(words[:plain]) if not any(set(word) & set("&|;<>$`()") for word in rest) else ()

@@ -129,6 +129,15 @@ async def test_work_that_ends_without_what_had_to_run_is_counted_for_each_turn_w
     assert "broken in 1 of 2 ends of work" in only(await past.report()).text
 
 
+async def test_a_document_is_no_code(past: Past) -> None:
+    past.say("Run the tests before you say that you are done.")
+    past.session(ran("make test"), edited("CHANGELOG.md"), edited("docs/tea.md"))
+    past.session(edited("tea.py"), ran("make test"), edited("README.md"))
+    report = await past.report()
+    assert report.lines == ()
+    assert [(each.past.broken, each.past.followed) for each in report.suggestions if each.past] == [(0, 1)]
+
+
 async def test_a_turn_that_the_person_interrupted_was_not_ended_by_the_agent(past: Past) -> None:
     past.say("Run the tests before you say that you are done.")
     prompted(past.session(edited("tea.py")), "[Request interrupted by user]")
