@@ -40,7 +40,8 @@ from learning_memory_server.lessons.errors.transcripts import SHELLS, Passed, be
 from learning_memory_server.model.rule import Pattern, When
 from learning_memory_server.rules.acts import act_of
 from learning_memory_server.rules.forms import form_of
-from learning_memory_server.rules.matching import Act, Verdict, Work, is_document, judge, judge_end
+from learning_memory_server.rules.globs import is_document
+from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.replay import Asked, Over, Prompt, events_in
 from learning_memory_server.rules.shell import read
 

@@ -11,13 +11,26 @@ if TYPE_CHECKING:
 _CLAUSE: Final = re.compile(r"[.,;:!?\n()]+|\b(?:but|then)\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _NOT: Final = frozenset("not never without no dont cannot stop avoid".split())
+_YES: Final = frozenset("yes yep yeah y sure ok okay go do ja oui si da please 네 예 응 좋아 好 好的 是 可以 はい".split())
+_YES_MAX: Final = 3  # Words: "yes, go ahead"
 _BUT_DO: Final = frozenset("forget hesitate".split())
 
 
 def is_asked(words: Iterable[str], prompt: str) -> bool:
     """Return whether a clause of a prompt has one of these words, in any ending, and no negation before it."""
     wanted = {_stem(each.casefold()) for each in words}
-    return any(_is_asked(clause, wanted) for clause in _CLAUSE.split(prompt))
+    joined = [each for each in wanted if not each.isascii()]  # Chinese and Korean words stand in longer ones
+    return (
+        _is_yes(prompt)
+        or any(each in prompt for each in joined)
+        or any(_is_asked(clause, wanted) for clause in _CLAUSE.split(prompt))
+    )
+
+
+def _is_yes(prompt: str) -> bool:
+    """Return whether a prompt is a yes to what the agent asked: nothing else in it says what it is about."""
+    found = [each.casefold() for each in _WORD.findall(prompt)]
+    return 0 < len(found) <= _YES_MAX and found[0] in _YES
 
 
 def _is_asked(clause: str, wanted: set[str]) -> bool:

@@ -5,12 +5,10 @@ from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules import phrases, vocabulary
-from learning_memory_server.rules.commands import CODE, commands_in, needed, outside
+from learning_memory_server.rules.commands import CODE, TERM, commands_in, needed, outside
 from learning_memory_server.rules.sentences import Sentence
 
-_BEFORE: Final = (
-    r"\b(?:before|prior to)\s+(?:you |we )?(?:(?:every|each|any|all|the|a|new|making|creating|doing|your) )*(?:`?git )?"
-)
+_BEFORE: Final = r"\b(?:before|prior to)\s+(?:you |we )?(?:(?:every|each|any|all|the|a|new|making|creating|doing|make|create|do|your) )*(?:`?git )?"
 _WITHOUT: Final = r"(?: code| changes| anything)? (?:without|unless|until|before)\b"
 _BUT: Final = r"\b(?:never|don't|do not|must not) (?:(?:ever|run|use) )?(?:`?git )?"
 _COMMITTING: Final = tuple(
@@ -81,11 +79,18 @@ def _to_run(sentence: Sentence) -> tuple[CallForm, ...]:
         return ()
     codes = [each for code in CODE.findall(text) for each in re.split(r"\s*(?:&&|;)\s*", code)]
     codes = [each for each in codes if not re.match(r"git (?:commit|push)", each)]
+    codes = codes or [each[0] for each in re.finditer(TERM, plain) if _is_check(each[0])]
     if codes:
         commands = commands_in(", ".join(f"`{each}`" for each in codes))
         forms = [needed(each) for each in commands or ()]
         return tuple(filter(None, forms)) if all(forms) else ()
     return tuple(CallForm((), vocabulary.CHECKED[each]) for each in _checks(plain))
+
+
+def _is_check(command: str) -> bool:
+    """Return whether a command without backticks is one that checks something: `pytest`, `cargo test`."""
+    program, *rest = command.split()
+    return program in vocabulary.ONE_USE or (bool(rest) and rest[0] in vocabulary.CHECKING)
 
 
 def _checks(text: str) -> list[str]:

@@ -21,8 +21,8 @@ from learning_memory_server.rules.sentences import Ban, Sentence
 _LISTED: Final = rf"(?:{COMPARED})(?:\s*(?:,|/|&|,? or|,? and|,? nor)\s*(?:{COMPARED}))*"
 _ASIDE: Final = re.compile(r"\s*\((?:[^()`]|`[^`]*`)*\)")
 _INSTEAD: Final = re.compile(
-    rf"(?P<wanted>{_LISTED})(?P<middle>[^`.;]{{0,30}}?)\s*(?:,\s*)?(?:instead of|rather than|in place of|in favou?r of|,? not|,? never|over)\s+"
-    rf"(?:(?:using|use|running|run|calling|call|plain|raw|bare|direct|directly|the|a|invoking)\s+)*(?P<other>{_LISTED})(?P<rest>.*)$"
+    rf"(?P<wanted>{_LISTED})(?P<middle>[^`.;]{{0,30}}?)\s*(?:,\s*)?(?:instead of|rather than|in place of|in favou?r of|(?:and |,)? ?(?:not|never)|over)\s+"
+    rf"(?:(?:using|use|running|run|calling|call|plain|raw|bare|direct|directly|the|a|invoking|with|via)\s+)*(?P<other>{_LISTED})(?P<rest>.*)$"
 )
 _INSTEAD_FIRST: Final = re.compile(
     rf"\binstead of\s+(?:(?:using|use|running|run|calling|call|plain|raw)\s+)*(?P<other>{_LISTED})\s*,\s*(?:please |always )*(?:use|run|call|prefer)\s+(?P<wanted>{_LISTED})(?P<rest>.*)$",
@@ -30,7 +30,7 @@ _INSTEAD_FIRST: Final = re.compile(
 )
 _WISH: Final = re.compile(
     rf"(?:(?:{phrases.LEADS}|always|only|must|should|need to|have to|make sure to|exclusively|this (?:project|repo\w*|code ?base)|the (?:project|repo\w*))[\s,]+)*"
-    r"(?:(?:uses?|using|run|call|execute|invoke|go with|stick (?:to|with))\s+|run (?:scripts|tests|commands|everything) (?:with|via|using)\s+|install (?:\w+ )?(?:with|via|using)\s+)?(?:the )?",
+    r"(?:(?:uses?|using|run|call|execute|invoke|go with|stick (?:to|with))\s+|run (?:scripts|tests|commands|everything) (?:with|via|using)\s+|(?P<aim>(?:install|add|manage) (?:\w+ )?)(?:with|via|using)\s+|default to (?:using )?)?(?:the )?",
     re.IGNORECASE,
 )
 _SOFT: Final = re.compile(
@@ -51,21 +51,36 @@ def instead(sentence: Sentence) -> Pattern | None:
     """Take "use pnpm instead of npm", "`bun`, not `node`", "instead of pip, use uv"."""
     if list(sentence.exceptions()) or _SOFT.search(sentence.text):
         return None
-    for part in sentence.parts:
-        clause = _ASIDE.sub("", ", ".join(part))
-        found = _INSTEAD.search(clause) or _INSTEAD_FIRST.search(clause)
-        if not found or _TELLS.search(outside(clause)):
-            continue
-        before, scope = clause[: found.start()], ""
-        if aim := _AIM.match(before):
-            before, scope = before[aim.end() :], aim["scope"]
-        if found.re is _INSTEAD and not _WISH.fullmatch(before):
-            continue
-        if pattern := _replaced(
-            found["wanted"], found["other"], found["rest"], f"{found.groupdict().get('middle') or ''} {scope}"
-        ):
-            return pattern
-    return None
+    found = [
+        pattern for part in sentence.parts for clause in _PAIRS.split(_wish_in(part)) if (pattern := _of_clause(clause))
+    ]
+    broken, about = ([form for each in found for form in getattr(each, name)] for name in ("broken", "about"))
+    return Pattern(tuple(broken), tuple(about)) if broken else None
+
+
+_PAIRS: Final = re.compile(rf",\s+(?=(?:{_LISTED})\s+instead of)")
+
+
+def _wish_in(part: tuple[str, ...]) -> str:
+    """Return a part from the clause that says what to use."""
+    texts = [_ASIDE.sub("", ", ".join(part[at:])) for at in range(len(part))]
+    return next(
+        (each for each in texts if (found := _INSTEAD.search(each)) and _WISH.fullmatch(each[: found.start()])),
+        texts[0],
+    )
+
+
+def _of_clause(clause: str) -> Pattern | None:
+    found = _INSTEAD.search(clause) or _INSTEAD_FIRST.search(clause)
+    if not found or _TELLS.search(outside(clause)):
+        return None
+    before, scope = clause[: found.start()], found.groupdict().get("middle") or ""
+    if aim := _AIM.match(before):
+        before, scope = before[aim.end() :], f"{scope} {aim['scope']}"
+    wish = _WISH.fullmatch(before)
+    if found.re is _INSTEAD and not wish:
+        return None
+    return _replaced(found["wanted"], found["other"], found["rest"], f"{scope} {(wish and wish['aim']) or ''}")
 
 
 def _replaced(wanted: str, other: str, rest: str, middle: str) -> Pattern | None:
@@ -74,7 +89,7 @@ def _replaced(wanted: str, other: str, rest: str, middle: str) -> Pattern | None
     scope = f"{middle} {scope}"
     if not new or not old or not _is_of_all(scope, old) or _is_run_by_another(new, old):
         return None
-    if any(tuple(each.split()) in vocabulary.HARMLESS for each in old):
+    if any(tuple(each.split()) in vocabulary.HARMLESS and each.split()[0] == new[0].split()[0] for each in old):
         return None
     broken = tuple(form for each in old for form in _in_scope(each, scope))
     return Pattern(broken, tuple(form for each in new for form in followed(each))) if broken else None
@@ -94,6 +109,8 @@ def _is_of_all(scope: str, old: list[str]) -> bool:
 
 def _in_scope(command: str, scope: str) -> tuple[CallForm, ...]:
     """Return the calls of a command; only those that install something, if that is all that is meant."""
+    if options := vocabulary.SEARCHES.get(command):
+        return (CallForm((command,), options),)
     installs = vocabulary.INSTALLS.get(command, ())
     if (
         installs

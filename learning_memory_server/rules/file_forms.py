@@ -30,6 +30,7 @@ _NEW_ONES: Final = re.compile(
 _MIGRATION: Final = re.compile(r"\bmigrations?\b", re.IGNORECASE)
 _GENERATED: Final = re.compile(r"\b(?:auto-?)?generated\b", re.IGNORECASE)
 _LOCKS: Final = re.compile(r"\block ?-?files?\b", re.IGNORECASE)
+_FROZEN: Final = re.compile(r"\b(?:read[- ]only|off[- ]limits|immutable)\b", re.IGNORECASE)
 _MARKED: Final = re.compile(
     r"\b(?:generated|vendored|read-only|produced|built|managed|compiled|synced|owned)\b", re.IGNORECASE
 )
@@ -41,7 +42,9 @@ def edited(sentence: Sentence) -> Pattern | None:
     for ban in sentence.bans():
         if ban.is_asked:
             return None
-        if _BARE.match(ban.core):
+        if _FROZEN.search(sentence.text) and _NAME.match(ban.core):
+            globs += _globs(ban.core)
+        elif _BARE.match(ban.core):
             globs += _globs(_marked(sentence))
         elif (found := _EDITS.match(ban.core)) and not _NEW_ONES.search(ban.what):
             globs += _globs(ban.core[found.end() :])

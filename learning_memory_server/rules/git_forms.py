@@ -47,9 +47,9 @@ _FLAT: Final = {"push", "commit"}
 def unasked(sentence: Sentence) -> Pattern | None:
     """Take "never push without asking", "only commit when I ask", "ask before you deploy", and "never push"."""
     for ban in sentence.bans():
-        if not _DOING.fullmatch(ban.core):
+        if not _DOING.fullmatch(ban.bare):
             continue
-        things = list(_things(ban.core))
+        things = list(_things(ban.bare))
         if things and (ban.is_asked or set(things) <= _FLAT):
             return _pattern(things, is_asked=ban.is_asked)
     for each in phrases.UNASKED:
@@ -90,6 +90,9 @@ _FORCE_REST: Final = re.compile(
     re.IGNORECASE,
 )
 _LEASE: Final = "with-lease"
+_LEASE_TOO: Final = re.compile(
+    r"\b(?:includ\w+|even|not even|also|same for|nor|neither)\b[^.;]{0,25}with-lease", re.IGNORECASE
+)
 
 
 def force(sentence: Sentence) -> Pattern | None:
@@ -102,8 +105,8 @@ def force(sentence: Sentence) -> Pattern | None:
         if not _FORCE_REST.fullmatch(rest) or (not branches and re.search(r"\b(?:shared|protected)\b", rest)):
             continue
         options = ["--force", "-f"]
-        is_lease_named = _LEASE in ban.what
-        if is_lease_named or not (_LEASE in sentence.text or _FORCE_NAMED.search(ban.what)):
+        is_lease_meant = _LEASE in ban.what or _LEASE_TOO.search(sentence.text)
+        if is_lease_meant or not (_LEASE in sentence.text or _FORCE_NAMED.search(ban.what)):
             options.append("--force-with-lease")
         asked = vocabulary.ASKED["force"] if ban.is_asked else ()
         return Pattern(tuple(_forced(options, branches)), asked=asked)
@@ -141,10 +144,10 @@ _OTHERS: Final = r"\b(?:feature|topic|other|your(?: own)?|any) branch|\bprs?\b|p
 def branch(sentence: Sentence) -> Pattern | None:
     """Take "never push to main", "no direct commits to master": a push that names the branch."""
     for ban in sentence.bans(but=_OTHERS):
-        found = _TO_BRANCH.fullmatch(ban.core) or _PUSH_CODE.fullmatch(ban.core)
+        found = _TO_BRANCH.fullmatch(ban.bare) or _PUSH_CODE.fullmatch(ban.bare)
         if (
             not found
-            and _DIRECTLY.fullmatch(ban.core)
+            and _DIRECTLY.fullmatch(ban.bare)
             and re.search(r"\b(?:direct(?:ly)?|straight|there|to it)\b", ban.what)
         ):
             found = next((each for clause in sentence.clauses if (each := _PROTECTED.match(clause))), None)
@@ -153,13 +156,17 @@ def branch(sentence: Sentence) -> Pattern | None:
         names = re.findall(phrases.BRANCHES, found["names"], re.IGNORECASE)
         names = ["main" if each == "default branch" else each for each in names]
         asked = vocabulary.ASKED["push"] if ban.is_asked else ()
-        return Pattern(tuple(_to(tuple(dict.fromkeys(names)))), asked=asked)
+        is_commit = bool(re.search(r"commit", ban.core, re.IGNORECASE))
+        return Pattern(tuple(_to(tuple(dict.fromkeys(names)), is_commit=is_commit)), asked=asked)
     return None
 
 
-def _to(names: tuple[str, ...]) -> Iterator[CallForm]:
-    """Yield pushes to branches, and GitHub's way to commit a file to one."""
+def _to(names: tuple[str, ...], *, is_commit: bool) -> Iterator[CallForm]:
+    """Yield pushes to branches, commits on them if these are meant, too, and GitHub's way to commit a file to one."""
     yield CallForm(PUSH, names, _DRY)
+    yield CallForm(PUSH, lacking=_DRY, on=names)
+    if is_commit:
+        yield CallForm(COMMIT, lacking=_DRY, on=names)
     yield from (CallForm(("gh", "api", each), tuple(f"branch={name}" for name in names)) for each in _PUTS)
 
 
@@ -168,7 +175,7 @@ _ADD_ALL: Final = re.compile(
     r"git add (?:-A|\.|--all|-u|\*)|`(?:-A|--all)`(?=.*\bgit add)|(?<=git add )`?(?:-A|\.|--all)", re.IGNORECASE
 )
 _ADD_REST: Final = re.compile(
-    r"(?:\b(?:use|run|do|stage|commit|with|or|and|nor|via|using|files?|by|blindly|blanket|git|add|to|changes?|commands?)\b|(?<!\w)(?:-A|\.|--all|-u|-am?|\*)(?!\w)|[`/,.!()\s\"'|-])*",
+    r"(?:\b(?:use|run|do|stage|staging|such|as|like|bulk|wildcard|commit|with|or|and|nor|via|using|files?|by|blindly|blanket|git|add|to|changes?|commands?)\b|(?<!\w)(?:-A|\.|--all|-u|-am?|\*)(?!\w)|[`/,.!()\s\"'|-])*",
     re.IGNORECASE,
 )
 
@@ -196,6 +203,8 @@ def add_all(sentence: Sentence) -> Pattern | None:
     return Pattern(tuple(dict.fromkeys(found))) if found else None
 
 
+_THEM: Final = re.compile(r"(?:skip|bypass|disabl|circumvent)\w* (?:them|it|these|those)", re.IGNORECASE)
+_HOOKS: Final = re.compile(r"\bhooks?\b", re.IGNORECASE)
 _NO_VERIFY: Final = re.compile(
     r"--no-verify|(?:skip|bypass|disabl|circumvent|ignor)\w*(?: \w+){0,2}? ?(?:git |husky |pre-?commit |commit |pre-push )*(?:hooks?|checks)\b",
     re.IGNORECASE,
@@ -210,7 +219,8 @@ _VERIFY_REST: Final = re.compile(
 def no_verify(sentence: Sentence) -> Pattern | None:
     """Take "never use --no-verify", "do not skip hooks"; `-n` is the same for a commit only."""
     for ban in sentence.bans():
-        if not _NO_VERIFY.search(ban.core) or not _VERIFY_REST.fullmatch(_NO_VERIFY.sub(" ", ban.core)):
+        is_of_hooks = _NO_VERIFY.search(ban.core) and _VERIFY_REST.fullmatch(_NO_VERIFY.sub(" ", ban.core))
+        if not is_of_hooks and not (_THEM.fullmatch(ban.core) and _HOOKS.search(sentence.text)):
             continue
         is_flag = "--no-verify" in ban.what
         of_commit = re.search(r"\bcommit", ban.what, re.IGNORECASE)

@@ -66,7 +66,8 @@ def _texts(ban: Ban) -> tuple[str, ...]:
 
 
 _MESSAGES: Final = re.compile(
-    r"\bcommit(?:-\w+| messages?| subjects?| titles?|s\b)|\bcommitting\b|\b(?:pr|pull request) titles?", re.IGNORECASE
+    r"\bcommit(?:-\w+| msgs?| messages?| subjects?| titles?|s\b)|\bcommitting\b|\b(?:pr|pull request) titles?",
+    re.IGNORECASE,
 )
 _WANTED: Final = re.compile(
     r"\b(?:use|follow\w*|must|always|write|written|should|keep|need|have to|are|in|only)\b", re.IGNORECASE
@@ -92,7 +93,7 @@ _OTHERWISE: Final = re.compile(
     r"\b(?:not|never|no longer|don't|except|unless|if|prefer\w*|or|can|may|could|explain\w*|describ\w*|then|followed by|why)\b",
     re.IGNORECASE,
 )
-_LABEL: Final = re.compile(r"(?:git )?commits?(?: messages?)?", re.IGNORECASE)
+_LABEL: Final = re.compile(r"(?:git )?commits?(?: (?:messages?|msgs?))?", re.IGNORECASE)
 _EMOJI: Final = re.compile(r"\b(?:emojis?|gitmoji)\b", re.IGNORECASE)
 _TELLS: Final = re.compile(
     r"\b(?:so|reads?|generat\w+|release notes|releases? are|semantic-release|changelog|commitlint (?:checks|enforces)|is enforced by|are squashed|parsed)\b",

@@ -25,6 +25,7 @@ NEVER: Final = (
     "(?:must |should |shall |are to |do |may |can |will )?never(?: ever)?|(?:do|must|should|shall|may|can|will) (?:absolutely )?not(?: ever)?|"
     "don't(?: ever)?|do n't|dont|mustn't|shouldn't|can't|cannot|avoid|refrain from|stop|"
     "under no circumstances(?: should you| may you| must you)?|(?:is |are )?not allowed to|"
+    "(?:the user|user|i) (?:does not|doesn't|do not|don't|never) wants?(?: (?:you|me|it|agents?) to)?|"
     "it(?: is|'s) (?:strictly )?(?:forbidden|prohibited|not allowed) to"
 )
 """What forbids the verb behind it."""
@@ -36,7 +37,7 @@ ADVERBS: Final = "strictly|absolutely|always|never|completely|explicitly"
 
 OUTLAWED: Final = (
     "forbidden|prohibited|banned|not (?:allowed|acceptable|permitted|ok|okay|an option|used)|never (?:allowed|acceptable|ok|okay|an option)|"
-    "unacceptable|off[- ]limits"
+    "unacceptable|off[- ]limits|read[- ]only|immutable"
 )
 """What forbids the noun in front of it."""
 

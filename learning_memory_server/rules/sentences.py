@@ -18,6 +18,7 @@ _COMMAS: Final = re.compile(
     re.IGNORECASE,
 )
 
+_ASIDE: Final = re.compile(r"\s*\((?:[^()`]|`[^`]*`)*\)")
 _BANNING_ASIDE: Final = re.compile(r"\s*\(((?:never|not|no|do not|don't) (?:[^()`]|`[^`]*`)*)\)", re.IGNORECASE)
 
 _LEAD: Final = rf"^(?:(?:{phrases.LEADS})[\s,]+)*"
@@ -41,6 +42,7 @@ _ASK_BEFORE: Final = re.compile(
 _BEFORE_ASK: Final = re.compile(
     rf"{_LEAD}before (?:you )?(?P<first>[^,]+),\s*(?:please |always )*(?P<why>(?:ask|get|wait)\b.*)$", re.IGNORECASE
 )
+_ASKED: Final = (_ONLY, _ASK_BEFORE, _BEFORE_ASK)
 _CONDITION: Final = re.compile(rf"(?:^|[\s,(]+)(?P<all>(?:only )?\b(?:{phrases.CONDITIONS})\b.*)$", re.IGNORECASE)
 _CONDITIONAL: Final = re.compile(
     rf"^(?:and |but |or )*(?:(?:{phrases.CONDITIONS})|on|in|for|once|as long as)\b", re.IGNORECASE
@@ -52,7 +54,7 @@ _FRAMED: Final = re.compile(rf"^(?:{phrases.FRAME})$", re.IGNORECASE)
 _PERSON: Final = re.compile(phrases.PERSON, re.IGNORECASE)
 _SEEN_ELSEWHERE: Final = re.compile(phrases.SEEN_ELSEWHERE, re.IGNORECASE)
 _ALONE: Final = re.compile(phrases.ALONE, re.IGNORECASE)
-_FILLERS: Final = re.compile(rf"\b(?:{phrases.FILLERS})(?![\w-])", re.IGNORECASE)
+_FILLERS: Final = re.compile(rf"(?<![\w-])(?:{phrases.FILLERS})(?![\w-])", re.IGNORECASE)
 _REASON: Final = re.compile(rf"[\s,(]+(?:{phrases.REASONS})\b.*$", re.IGNORECASE)
 
 
@@ -63,6 +65,11 @@ class Ban:
     what: str  # as it stands
     core: str  # without reasons, and without words that change nothing
     is_asked: bool = False
+
+    @property
+    def bare(self) -> str:
+        """The core without asides."""
+        return _ASIDE.sub("", self.core).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +91,9 @@ class Sentence:
             return
         for part in self.parts:
             whole = _EVEN.sub("", ", ".join(part))
-            if found := _ONLY.match(whole) or _ASK_BEFORE.match(whole) or _BEFORE_ASK.match(whole):
-                if is_of_person(found["why"]):
-                    yield _ban(next(filter(None, (found["first"], found.groupdict().get("second")))), is_asked=True)
+            found = next((each for text in (whole, *part) for form in _ASKED if (each := form.match(text))), None)
+            if found and is_of_person(found["why"]):
+                yield _ban(next(filter(None, (found["first"], found.groupdict().get("second")))), is_asked=True)
             elif not any(_is_open(each) for each in part):
                 yield from (ban for each in part if (ban := self._of_clause(each)))
 

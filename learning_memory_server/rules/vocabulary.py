@@ -13,7 +13,7 @@ def _table(**texts: str) -> dict[str, tuple[str, ...]]:
 
 SHELLED: Final = frozenset(
     """
-    act alembic ansible ansible-playbook apt apt-get autopep8 aws az bash bazel biome black brew buf bun bundle bunx
+    act ag fd rg alembic ansible ansible-playbook apt apt-get autopep8 aws az bash bazel biome black brew buf bun bundle bunx
     cargo cdk cmake composer conda corepack curl cypress dart deno docker docker-compose dotnet drizzle-kit dropdb
     electron-builder elixir eslint fastlane firebase flake8 flutter fly flyctl gcc gcloud gem gh git glab go gofmt
     golangci-lint gradle gradlew gulp gunicorn helm heroku hg hugo isort java javac jest jq just karma kill killall ktlint
@@ -183,6 +183,12 @@ ONE_USE: Final = frozenset(
     "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
 )
 """Programs whose operands are files: each call of them does the same."""
+
+CHECKING: Final = frozenset("check clippy lint test typecheck vet".split())
+"""Sub-commands that check something."""
+
+SEARCHES: Final = {"grep": ("-r", "--recursive", "-R"), "find": ("-name", "-iname", "-path", "-regex", "-type")}
+"""Options with which a program of many uses searches the files of a project."""
 
 _MANAGED: Final = tuple(
     "add adding commands dependencies dependency deps install installing manage managing management modules package packages "

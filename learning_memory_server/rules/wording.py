@@ -29,17 +29,19 @@ def in_words(pattern: Pattern, when: When) -> str:
 def _calls(pattern: Pattern) -> Iterator[str]:
     if not pattern.broken:
         return
-    by_others: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    by_others: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for each in pattern.broken:
-        by_others.setdefault((each.having, each.lacking), []).append(_code(" ".join(each.words)))
+        by_others.setdefault((each.having, each.lacking, each.on), []).append(_code(" ".join(each.words)))
     text = ", ".join(_call(names, *others) for others, names in by_others.items())
     if pattern.texts:
         text += f" whose message has {_listed((_quoted(each) for each in pattern.texts), 'or')}"
     yield f"{text} {_FORMS[pattern.form]}" if pattern.form else text
 
 
-def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...]) -> str:
+def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...], branches: tuple[str, ...]) -> str:
     text = _listed(dict.fromkeys(names), "")
+    if branches:
+        text += f" on {_listed(map(_code, branches), 'or')}"
     if having:
         text += f" with {_listed(map(_code, having), 'or')}"
     shown = [each for each in lacking if each not in vocabulary.LOOKING]
