@@ -75,7 +75,7 @@ class _Reader:
             yield from self._ended()
         elif match := _ITEM.match(line):
             yield from self._ended(keeps_lead=True)
-            self._begin_item(len(match[1].expandtabs(4)), match[2])
+            self._begin_item(len(match[1].expandtabs(2)), match[2])
         else:
             if not self.text and self.indent < 0 and not line[:1].isspace():
                 self.leads = []

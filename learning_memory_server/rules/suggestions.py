@@ -5,6 +5,7 @@ refused calls, the report, other stores.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from learning_memory_server.rules.polarity import contradict, is_negative, witho
 from learning_memory_server.rules.preferences import preferences_of
 from learning_memory_server.rules.refusals import can_be_kept
 
+_QUESTION: Final = re.compile(r"\?(?:\W|$)")
 _HEX: Final = 32  # Digits of an id: 128 bits
 _COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
 _LATER: Final = timedelta(days=limits.RULE_LATER_DAYS)
@@ -197,7 +199,7 @@ def _lasting(words: str) -> str:
 def _fits(words: str) -> str:
     """Return words in one short line without an address, and no question; else nothing."""
     text = words.strip()
-    return fitting(text) if can_be_kept(text) and not text.endswith("?") else ""
+    return fitting(text) if can_be_kept(text) and not _QUESTION.search(text) else ""
 
 
 def _name(command: str) -> tuple[str, ...]:
