@@ -89,8 +89,8 @@ class Replay:
             for name, (when, pattern) in patterns.items()
         }
         marks = [each.mark for each in self._tallies.values()]
-        is_any = None in marks or not marks
-        self._may_matter = re.compile("" if is_any else "|".join(sorted({each.pattern for each in marks if each})))
+        spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
+        self._may_matter = re.compile("" if None in marks else spelt)
         self._edits = {
             name: each for name, each in self._tallies.items() if each.pattern.files or each.pattern.contents
         }

@@ -89,7 +89,7 @@ def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda
     waiting = Recent[str, Asked]()
     try:
         for line in lines_of(path, read):
-            has_calls = not line or _CALL in line or _RESULT in line
+            has_calls = not line or _RESULT in line or _CALL in line
             is_other = not (has_calls or _PROMPT in line or _SPACED_PROMPT in line or _QUEUED in line)
             if is_other or _PROGRESS in line:
                 continue
