@@ -37,6 +37,11 @@ ALLOWED: Final = {
     "hooks/event.py _PATH_MAX": "how much is read",
     "hooks/event.py _PROMPT_MAX": "how much is read",
     "hooks/event.py event_of": "keys of an event",
+    "rules/forms.py READ_MAX": "how much is read",
+    "rules/phrases.py": "the words of sentences, of which patterns are made that a person sees before they count",
+    "rules/signs.py": "the same: names of files, and words of messages and prompts",
+    "rules/vocabulary.py": "the same: programs and their options",
+    "rules/wording.py _SHOWN": "how much a person reads at once",
     "rules/review.py": "replaced by rules",
 }
 """What is no decision, by file and top-level name, and why; a file alone allows all of it."""
