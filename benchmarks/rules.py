@@ -40,6 +40,7 @@ from learning_memory_server.lessons.errors.transcripts import SHELLS, Passed, be
 from learning_memory_server.model.rule import Pattern, When
 from learning_memory_server.rules.acts import act_of
 from learning_memory_server.rules.forms import form_of
+from learning_memory_server.rules.globs import is_document
 from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.replay import Asked, Over, Prompt, events_in
 from learning_memory_server.rules.shell import read
@@ -203,7 +204,7 @@ def _done(over: Over, act: Act, agent: _Agent) -> None:
             agent.work.ran(act.script)
         else:
             agent.work.edited(act.file)
-            agent.has_edited = True
+            agent.has_edited = agent.has_edited or not is_document(act.file)
 
 
 def main() -> None:

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.rules import signs
+
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
 _CLAUSE: Final = re.compile(r"[.,;:!?\n()]+|\b(?:but|then)\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _NOT: Final = frozenset("not never without no dont cannot stop avoid".split())
-_YES: Final = frozenset("yes yep yeah y sure ok okay go do ja oui si da please 네 예 응 좋아 好 好的 是 可以 はい".split())
-_YES_MAX: Final = 3  # Words: "yes, go ahead"
 _BUT_DO: Final = frozenset("forget hesitate".split())
 
 
@@ -30,7 +30,7 @@ def is_asked(words: Iterable[str], prompt: str) -> bool:
 def _is_yes(prompt: str) -> bool:
     """Return whether a prompt is a yes to what the agent asked: nothing else in it says what it is about."""
     found = [each.casefold() for each in _WORD.findall(prompt)]
-    return 0 < len(found) <= _YES_MAX and found[0] in _YES
+    return 0 < len(found) <= signs.YES_MAX and found[0] in signs.YES
 
 
 def _is_asked(clause: str, wanted: set[str]) -> bool:

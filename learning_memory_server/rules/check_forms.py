@@ -14,11 +14,11 @@ _BUT: Final = r"\b(?:never|don't|do not|must not) (?:(?:ever|run|use) )?(?:`?git
 _COMMITTING: Final = tuple(
     (re.compile(text, re.IGNORECASE), words)
     for text, words in (
-        (rf"{_BEFORE}commit(?:s|ting)?\b`?(?: or push\w*)?|{_BUT}commit`?{_WITHOUT}", ("git", "commit")),
-        (rf"{_BEFORE}push(?:es|ing)?\b`?|{_BUT}push`?{_WITHOUT}", ("git", "push")),
+        (rf"{_BEFORE}commit(?:s|ting)?\b`?(?: or push\w*)?|{_BUT}commit`?{_WITHOUT}", vocabulary.COMMIT),
+        (rf"{_BEFORE}push(?:es|ing)?\b`?|{_BUT}push`?{_WITHOUT}", vocabulary.PUSH),
         (
             rf"{_BEFORE}(?:open|creat|submit|rais)(?:e|t?ing)?\s+(?:(?:a|any|the|new) )*(?:prs?|pull requests?)\b",
-            ("gh", "pr", "create"),
+            vocabulary.CREATE,
         ),
     )
 )

@@ -31,7 +31,7 @@ def commands_in(text: str, term: str = TERM) -> list[str] | None:
         each if each.startswith("`") else each.replace("/", " / ") for each in re.split(r"(`[^`]*`)", text)
     )
     for each in re.finditer(rf"(?P<term>{term})|(?P<other>[^\s,/&]+)", spaced):
-        if each["other"] and each["other"].lower() not in {"or", "and", "nor", "&"}:
+        if each["other"] and each["other"].lower() not in vocabulary.JOINS:
             return None
         if each["term"] is None:
             continue
@@ -87,7 +87,7 @@ def needed(command: str) -> CallForm | None:
         return None
     if _PATH.fullmatch(subs[0]):
         return CallForm((), (f"*{subs[0].rpartition('/')[2]}*",))
-    if subs[0] in {"python", "python3", "node", "bash", "sh"}:
+    if subs[0] in vocabulary.INTERPRETERS:
         named = [each for each in words[1:] if "/" in each or "." in each]
         return CallForm((), (f"*{named[0].rpartition('/')[2]}*",)) if named else _of_module(words)
     if subs[0] in vocabulary.WRAPPERS:

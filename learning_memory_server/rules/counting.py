@@ -12,6 +12,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Pattern, When
 from learning_memory_server.rules.acts import act_of, mark_of
+from learning_memory_server.rules.globs import is_document
 from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.past import CALL, Past, unit_of
 from learning_memory_server.rules.replay import Asked, Event, Over, Prompt
@@ -88,8 +89,8 @@ class Replay:
             for name, (when, pattern) in patterns.items()
         }
         marks = [each.mark for each in self._tallies.values()]
-        is_any = None in marks or not marks
-        self._may_matter = re.compile("" if is_any else "|".join(sorted({each.pattern for each in marks if each})))
+        spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
+        self._may_matter = re.compile("" if None in marks else spelt)
         self._edits = {
             name: each for name, each in self._tallies.items() if each.pattern.files or each.pattern.contents
         }
@@ -198,7 +199,7 @@ class Replay:
                 agent.work.ran(act.script)
             else:
                 agent.work.edited(act.file)
-                agent.has_edited = agent.has_edited or is_new
+                agent.has_edited = agent.has_edited or (is_new and not is_document(act.file))
 
 
 def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:

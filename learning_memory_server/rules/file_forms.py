@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import Pattern
-from learning_memory_server.rules import vocabulary
+from learning_memory_server.rules import signs
 from learning_memory_server.rules.sentences import Sentence
 
 _EDITS: Final = re.compile(
@@ -30,6 +30,7 @@ _NEW_ONES: Final = re.compile(
 _MIGRATION: Final = re.compile(r"\bmigrations?\b", re.IGNORECASE)
 _GENERATED: Final = re.compile(r"\b(?:auto-?)?generated\b", re.IGNORECASE)
 _LOCKS: Final = re.compile(r"\block ?-?files?\b", re.IGNORECASE)
+_NO_NAME: Final = re.compile(r"[()<>={}|;$#\\]|::|\*\*\*|:\w")
 _FROZEN: Final = re.compile(r"\b(?:read[- ]only|off[- ]limits|immutable)\b", re.IGNORECASE)
 _MARKED: Final = re.compile(
     r"\b(?:generated|vendored|read-only|produced|built|managed|compiled|synced|owned)\b", re.IGNORECASE
@@ -72,28 +73,17 @@ def _globs(text: str) -> list[str]:
     if names:
         return names
     if _LOCKS.search(text):
-        return list(vocabulary.LOCKS)
-    return list(vocabulary.GENERATED) if _GENERATED.search(text) else []
+        return list(signs.LOCKS)
+    return list(signs.GENERATED) if _GENERATED.search(text) else []
 
 
 def _glob(name: str) -> str:
     """Return the glob of a name, or nothing if it is the name of something else."""
     name = name.removeprefix("./").removeprefix("@/").rstrip(".,;:")
-    if (
-        name.startswith(("/", "~", "http", "-", "@", "$"))
-        or re.search(r"[()<>={}|;$#\\]|::|\*\*\*|:\w", name)
-        or name in {".", "..", "*", "*.*"}
-    ):
+    if name.startswith(signs.NO_FILES) or name in signs.NO_NAMES or _NO_NAME.search(name):
         return ""
     last = name.rstrip("/").rpartition("/")[2]
-    if name.startswith(("origin/", "feature/", "application/", "text/", "and/", "or/")) or (
-        re.fullmatch(r"\w+/\w+", name) and name.split("/")[0] in _NO_FOLDERS
-    ):
-        return ""
-    is_file = last.rpartition(".")[2].lower() in vocabulary.SUFFIXES and "." in last
+    is_file = last.rpartition(".")[2].lower() in signs.SUFFIXES and "." in last
     is_dotted = bool(re.fullmatch(r"\.[a-z][\w.*-]+", last))
-    is_known = last in vocabulary.NAMES
+    is_known = last in signs.NAMES
     return name if is_file or is_dotted or is_known or "/" in name else ""
-
-
-_NO_FOLDERS: Final = frozenset({"client", "read", "either", "main"})

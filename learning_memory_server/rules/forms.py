@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from learning_memory_server.model.rule import Pattern, When
-from learning_memory_server.rules import check_forms, command_forms, file_forms, git_forms, message_forms
+from learning_memory_server.rules import check_forms, command_forms, file_forms, git_forms, message_forms, wording
 from learning_memory_server.rules.sentences import Sentence, read_sentence
-from learning_memory_server.rules.wording import in_words
 
-__all__ = ["Formed", "form_of", "in_words"]
+in_words: Final = wording.in_words
 
 
 class Formed(NamedTuple):

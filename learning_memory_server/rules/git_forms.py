@@ -5,25 +5,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules import phrases, vocabulary
+from learning_memory_server.rules import phrases, signs, vocabulary
 from learning_memory_server.rules.commands import forbidden
 from learning_memory_server.rules.sentences import Sentence
+from learning_memory_server.rules.vocabulary import ADD, COMMIT, MERGE, PUSH
 
-ADD: Final = ("git", "add")
-COMMIT: Final = ("git", "commit")
-MERGE: Final = ("gh", "pr", "merge")
-PUSH: Final = ("git", "push")
 _DRY: Final = ("--dry-run",)
-
-_VERBS: Final = {
-    "push": r"`?git push`?(?: operations?| commands?)?|(?:git )?push(?:es|ing)?",
-    "commit": r"`?git commit`?|(?:git )?commit(?:s|ting)?|(?:make|making|create|creating|do|doing) (?:new |git )?commits?",
-    "merge": r"merg(?:e|es|ing)(?: (?:prs?|pull requests?))?|`gh pr merge`",
-    "deploy": r"(?:make |do )?deploy(?:s|ing|ments?)?(?: commands?| scripts?)?",
-    "publish": r"publish(?:es|ing)?|`npm publish`|`cargo publish`",
-    "request": r"(?:open|create|creating|opening|submit|submitting) (?:new |draft )?(?:prs?|pull requests?)|`gh pr create`",
-}
-_VERB: Final = "|".join(_VERBS.values())
+_VERB: Final = "|".join(phrases.VERBS.values())
 _OBJECT: Final = (
     r"(?:\s+(?:changes?|commits?|work|code|branch(?:es)?|it|them|files?|packages?|releases?|to|on|into|remote|origin|upstream|github|"
     r"gitlab|git|live|site|prod|production|npm|repo\w*|server|app|pypi|crates\.io|remotes?))*"
@@ -33,14 +21,6 @@ _DOING: Final = re.compile(
     rf"(?:(?:\s*(?:,|/|,? or|,? and|,? nor)\s*)(?:run )?(?:{_VERB}){_OBJECT})*",
     re.IGNORECASE,
 )
-_ASKING: Final = {
-    "push": ("git push",),
-    "commit": ("git commit",),
-    "merge": ("gh pr merge",),
-    "deploy": vocabulary.DEPLOYS,
-    "publish": vocabulary.PUBLISHES,
-    "request": ("gh pr create",),
-}
 _FLAT: Final = {"push", "commit"}
 
 
@@ -60,14 +40,14 @@ def unasked(sentence: Sentence) -> Pattern | None:
 
 
 def _things(core: str) -> Iterator[str]:
-    for name, words in _VERBS.items():
+    for name, words in phrases.VERBS.items():
         if re.search(rf"(?<!\w)(?:{words})(?!\w)", core, re.IGNORECASE):
             yield name
 
 
 def _pattern(things: list[str], *, is_asked: bool) -> Pattern:
-    forms = tuple(form for name in things for each in _ASKING[name] for form in _deploys(each))
-    words = tuple(dict.fromkeys(word for name in things for word in vocabulary.ASKED[name])) if is_asked else ()
+    forms = tuple(form for name in things for each in vocabulary.ASKING[name] for form in _deploys(each))
+    words = tuple(dict.fromkeys(word for name in things for word in signs.ASKED[name])) if is_asked else ()
     return Pattern(forms, asked=words)
 
 
@@ -108,7 +88,7 @@ def force(sentence: Sentence) -> Pattern | None:
         is_lease_meant = _LEASE in ban.what or _LEASE_TOO.search(sentence.text)
         if is_lease_meant or not (_LEASE in sentence.text or _FORCE_NAMED.search(ban.what)):
             options.append("--force-with-lease")
-        asked = vocabulary.ASKED["force"] if ban.is_asked else ()
+        asked = signs.ASKED["force"] if ban.is_asked else ()
         return Pattern(tuple(_forced(options, branches)), asked=asked)
     return None
 
@@ -155,7 +135,7 @@ def branch(sentence: Sentence) -> Pattern | None:
             continue
         names = re.findall(phrases.BRANCHES, found["names"], re.IGNORECASE)
         names = ["main" if each == "default branch" else each for each in names]
-        asked = vocabulary.ASKED["push"] if ban.is_asked else ()
+        asked = signs.ASKED["push"] if ban.is_asked else ()
         is_commit = bool(re.search(r"commit", ban.core, re.IGNORECASE))
         return Pattern(tuple(_to(tuple(dict.fromkeys(names)), is_commit=is_commit)), asked=asked)
     return None
@@ -187,14 +167,8 @@ def add_all(sentence: Sentence) -> Pattern | None:
         if ban.is_asked:
             continue
         if _ADD_ALL.search(ban.core) and _ADD_REST.fullmatch(_ADD_ALL.sub(" ", ban.core)):
-            having = (
-                "-A",
-                "--all",
-                ".",
-                ":/",
-                *(("*",) if "add *" in ban.core else ()),
-                *(("-u",) if "-u" in ban.core else ()),
-            )
+            named = [each for each in ("*", "-u") if f"add {each}" in ban.core]
+            having = (*vocabulary.ADDS_ALL, *named)
             found.append(CallForm(ADD, having, vocabulary.LOOKS[ADD]))
         if re.search(r"git commit -am?\b", ban.core) and _ADD_REST.fullmatch(
             re.sub("commit|git", " ", _ADD_ALL.sub(" ", ban.core))
@@ -227,7 +201,7 @@ def no_verify(sentence: Sentence) -> Pattern | None:
         of_push = re.search(r"\bpush", ban.what, re.IGNORECASE)
         forms = [CallForm(COMMIT, ("--no-verify", "-n"))] if of_commit or not (is_flag and of_push) else []
         forms += [CallForm(PUSH, ("--no-verify",))] if of_push or not (is_flag and of_commit) else []
-        return Pattern(tuple(forms), asked=vocabulary.ASKED["hooks"] if ban.is_asked else ())
+        return Pattern(tuple(forms), asked=signs.ASKED["hooks"] if ban.is_asked else ())
     return None
 
 
@@ -251,4 +225,4 @@ def squash(sentence: Sentence) -> Pattern | None:
     if not is_wanted or list(sentence.exceptions()):
         return None
     api = CallForm(("gh", "api"), ("merge_method=merge", "merge_method=rebase"))
-    return Pattern((CallForm(MERGE, ("--merge", "-m", "--rebase", "-r")), api))
+    return Pattern((CallForm(MERGE, vocabulary.OTHER_MERGES), api))

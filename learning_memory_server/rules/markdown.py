@@ -37,7 +37,8 @@ _NOT: Final = re.compile(
 _IS_NOT: Final = re.compile(r"^(?:no|not|never|do not|don'?t|avoid)\b", re.IGNORECASE)
 """How a sentence, or the lead of a list, begins that says what not to do."""
 _TIME: Final = re.compile(r"(?:always )?(?:before|after|prior to|at the end of|when)\b", re.IGNORECASE)
-"""How a heading or a sentence begins that says when the commands below it are to be run."""
+"""How a heading begins that says when the commands below it are to be run."""
+_WHEN: Final = re.compile(r"\b(?:before|after|at the end|whenever|when)\b", re.IGNORECASE)
 _COMMANDS: Final = 3  # More of them below a sentence are a manual
 _COMMAND: Final = 80  # Characters of one
 
@@ -61,7 +62,7 @@ class _Reader:
             yield from self._in_code(line)
         elif match := _FENCE.match(line):
             yield from self._ended(is_before_code=True)
-            if _TIME.match(self.heading) and not _TIME.match(self.waits):
+            if _TIME.match(self.heading) and not _WHEN.search(self.waits):
                 yield from filter(None, [self.waits.rstrip(":")])
                 self.waits, self.heading = f"{self.heading.rstrip(':')}:", ""
             self.fence, self.code = match[1], [] if _SHELL.fullmatch(match[2].casefold()) else [""] * (_COMMANDS + 1)
@@ -74,7 +75,7 @@ class _Reader:
             yield from self._ended()
         elif match := _ITEM.match(line):
             yield from self._ended(keeps_lead=True)
-            self._begin_item(len(match[1].expandtabs(4)), match[2])
+            self._begin_item(len(match[1].expandtabs(2)), match[2])
         else:
             if not self.text and self.indent < 0 and not line[:1].isspace():
                 self.leads = []

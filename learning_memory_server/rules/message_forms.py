@@ -4,11 +4,11 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
-from learning_memory_server.rules import phrases, vocabulary
+from learning_memory_server.rules import phrases, signs, vocabulary
 from learning_memory_server.rules.sentences import Ban, Sentence
 
-_COMMIT: Final = CallForm(("git", "commit"))
-_REQUESTS: Final = (CallForm(("gh", "pr", "create")), CallForm(("gh", "pr", "edit")))
+_COMMIT: Final = CallForm(vocabulary.COMMIT)
+_REQUESTS: Final = (CallForm(vocabulary.CREATE), CallForm(vocabulary.EDIT))
 _IN_COMMITS: Final = re.compile(r"\bcommits?\b|\bcommitting\b|\btrailers?\b|提交|커밋", re.IGNORECASE)
 _IN_REQUESTS: Final = re.compile(r"(?<!\w)prs?(?!\w)|\bpull[- ]requests?\b", re.IGNORECASE)
 
@@ -59,7 +59,7 @@ def _texts(ban: Ban) -> tuple[str, ...]:
     """Return the texts that are forbidden: trailers of all authors only where no AI is named beside the word."""
     is_any = bool(_AUTHOR.search(_AI_AUTHOR.sub(" ", ban.what)))
     is_wide = bool(_NAMED.search(_AI_AUTHOR.sub(" ", ban.what)) or _GENERATED.search(ban.what))
-    found = vocabulary.MENTIONS if is_wide else vocabulary.ATTRIBUTIONS
+    found = signs.MENTIONS if is_wide else signs.ATTRIBUTIONS
     if is_any:
         return ("Co-Authored-By:", *(each for each in found if not each.startswith("Co-Authored-By")))
     return found
@@ -133,7 +133,7 @@ def message(sentence: Sentence) -> Pattern | None:
 def _is_wanted(clause: str, text: str) -> bool:
     """Return whether a clause wants something, and does not only tell of it."""
     return (
-        bool(_WANTED.search(clause) or len(clause.split()) <= 5)
+        bool(_WANTED.search(clause) or len(clause.split()) <= signs.LABEL_MAX)
         and not _TELLS.search(clause)
         and bool(_MESSAGES.search(text))
     )

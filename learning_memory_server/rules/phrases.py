@@ -132,3 +132,13 @@ TRANSLATED: Final = (
     (r"\uff0c", ", "),
 )
 """Words of other languages that stand for one in English, before a command."""
+
+VERBS: Final = {
+    "push": r"`?git push`?(?: operations?| commands?)?|(?:git )?push(?:es|ing)?",
+    "commit": r"`?git commit`?|(?:git )?commit(?:s|ting)?|(?:make|making|create|creating|do|doing) (?:new |git )?commits?",
+    "merge": r"merg(?:e|es|ing)(?: (?:prs?|pull requests?))?|`gh pr merge`",
+    "deploy": r"(?:make |do )?deploy(?:s|ing|ments?)?(?: commands?| scripts?)?",
+    "publish": r"publish(?:es|ing)?|`npm publish`|`cargo publish`",
+    "request": r"(?:open|create|creating|opening|submit|submitting) (?:new |draft )?(?:prs?|pull requests?)|`gh pr create`",
+}
+"""What may not be done unasked."""

@@ -1,7 +1,8 @@
 """Past sessions again, each file read once: prompts, calls before they ran, and how these ended."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +34,7 @@ _CALL: Final = b'"tool_use"'
 _RESULT: Final = b'"tool_result"'
 _PROMPT: Final = b'"type":"user"'
 _SPACED_PROMPT: Final = b'"type": "user"'
+_KINDS: Final = frozenset({"assistant", "user"})
 _PROGRESS: Final = b'"parentToolUseID"'  # A copy of what a subagent did
 _QUEUED: Final = b'"enqueue"'
 _INTERRUPTED: Final = "[Request interrupted by user"
@@ -87,7 +89,7 @@ def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda
     waiting = Recent[str, Asked]()
     try:
         for line in lines_of(path, read):
-            has_calls = not line or _CALL in line or _RESULT in line
+            has_calls = not line or _RESULT in line or _CALL in line
             is_other = not (has_calls or _PROMPT in line or _SPACED_PROMPT in line or _QUEUED in line)
             if is_other or _PROGRESS in line:
                 continue
@@ -109,13 +111,15 @@ def _record(line: bytes) -> dict[str, Any]:
 
 
 def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> Iterator[Event]:
-    kind, at = record.get("type"), moment_of(record.get("timestamp"))
-    session, message = text_of(record.get("sessionId")) or path.name.partition(".")[0], record.get("message")
-    if kind == "queue-operation" and record.get("operation") == "enqueue":
-        yield Prompt(session, text_of(record.get("content")), at, is_more=True)
-    if not isinstance(message, dict):
+    kind, message = record.get("type"), record.get("message")
+    is_more = kind == "queue-operation" and record.get("operation") == "enqueue"
+    if not is_more and not (isinstance(message, dict) and kind in _KINDS):
         return
-    parts, said, agent = parts_of(message.get("content")), list[str](), agent_of(record)
+    at, session = _moment(record.get("timestamp")), text_of(record.get("sessionId")) or path.name.partition(".")[0]
+    if is_more:
+        yield Prompt(session, text_of(record.get("content")), at, is_more=True)
+    parts = parts_of(message.get("content")) if isinstance(message, dict) else []
+    said, agent = list[str](), agent_of(record)
     for part in parts:
         name = part.get("type")
         if (kind, name) == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
@@ -133,6 +137,15 @@ def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> 
         is_summary = record.get("isCompactSummary") is True
         is_interruption = text.startswith(_INTERRUPTED)
         yield Prompt(session, text, at, is_interruption=is_interruption, is_summary=is_summary)
+
+
+def _moment(value: object) -> datetime | None:
+    """Return a moment; the form in which the client writes it takes a third of the time of the others."""
+    if isinstance(value, str) and value.endswith("Z"):
+        with suppress(ValueError):
+            if (at := datetime.fromisoformat(value)).tzinfo is UTC:
+                return at
+    return moment_of(value)
 
 
 def _over(record: dict[str, Any], part: dict[str, Any], asked: Asked, path: Path, at: datetime | None) -> Over:

@@ -68,8 +68,8 @@ class Sessions:
 
     def count(self, more: Iterable[Suggestion]) -> None:
         """Count the breaches of suggestions that come of what was read."""
-        self._late = Replay(_patterns(more))
-        for transcript, events in self._tape:
+        self._late = Replay(patterns := _patterns(more))
+        for transcript, events in self._tape if patterns else ():
             self._late.begin(transcript.began)
             for event in events:
                 self._late.see(event)

@@ -5,6 +5,7 @@ refused calls, the report, other stores.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from itertools import combinations
 from typing import Final
 
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.lessons.errors.brief import shown_command
 from learning_memory_server.lessons.errors.report import LASTING, ONCE
 from learning_memory_server.model import limits
 from learning_memory_server.model.memory import Memory, Refusal
@@ -23,6 +25,7 @@ from learning_memory_server.rules.polarity import contradict, is_negative, witho
 from learning_memory_server.rules.preferences import preferences_of
 from learning_memory_server.rules.refusals import can_be_kept
 
+_QUESTION: Final = re.compile(r"\?(?:\W|$)")
 _HEX: Final = 32  # Digits of an id: 128 bits
 _COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
 _OPEN: Final = (RuleState.ACCEPTED, RuleState.POSTPONED)  # Of a rule in another store, before and after an import
@@ -199,12 +202,12 @@ def _lasting(words: str) -> str:
 def _fits(words: str) -> str:
     """Return words in one short line without an address, and no question; else nothing."""
     text = words.strip()
-    return fitting(text) if can_be_kept(text) and not text.endswith("?") else ""
+    return fitting(text) if can_be_kept(text) and not _QUESTION.search(text) else ""
 
 
 def _name(command: str) -> tuple[str, ...]:
     """Return a command's program and sub-commands, nothing if it is more than one plain call."""
-    words = command.removeprefix("cd . && ").split()
+    words = shown_command(command).split()
     plain = next((number for number, word in enumerate(words) if not _is_plain(word)), len(words))
     rest = words[plain:]
     return tuple(words[:plain]) if not any(set(word) & set("&|;<>$`()") for word in rest) else ()

@@ -61,7 +61,9 @@ def test_other_code_below_a_sentence_is_left_out(code: str) -> None:
 
 
 def test_a_heading_that_says_when_belongs_to_the_first_commands_below_it() -> None:
-    text = "## Before each sale (REQUIRED)\n\nThe shop closes otherwise:\n```bash\nmake weigh\n```\n```bash\nmake tea\n```"
+    text = (
+        "## Before each sale (REQUIRED)\n\nThe shop closes otherwise:\n```bash\nmake weigh\n```\n```bash\nmake tea\n```"
+    )
     assert read(text) == ["The shop closes otherwise", "Before each sale (REQUIRED): `make weigh`"]
 
 

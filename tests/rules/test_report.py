@@ -10,13 +10,15 @@ import pytest
 from learning_memory_server.lessons.errors.transcripts import Passed, beginning_of
 from learning_memory_server.model.rule import Origin, OriginKind, Rule, RuleState, new_rule_id
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.report import Line, LineKind, PastReport, Transcript, past_report
+from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.report import Line, LineKind, PastReport, past_report
+from learning_memory_server.rules.sessions import Transcript
 from tests.lessons.errors.written import Call, failed, ran, refused, write_transcript
 from tests.support import NOON
 
 HERE = "acme/shop"
 UNKNOWN = "Exit code 2\nerror: unrecognized subcommand 'brew'"
-COMMIT = 'git commit -m "$(cat <<\'EOF\'\nAdd tea\n\nCo-Authored-By: Claude <noreply@anthropic.com>\nEOF\n)"'
+COMMIT = "git commit -m \"$(cat <<'EOF'\nAdd tea\n\nCo-Authored-By: Claude <noreply@anthropic.com>\nEOF\n)\""
 
 
 class Past:
@@ -129,6 +131,15 @@ async def test_work_that_ends_without_what_had_to_run_is_counted_for_each_turn_w
     assert "broken in 1 of 2 ends of work" in only(await past.report()).text
 
 
+async def test_a_document_is_no_code(past: Past) -> None:
+    past.say("Run the tests before you say that you are done.")
+    past.session(ran("make test"), edited("CHANGELOG.md"), edited("docs/tea.md"))
+    past.session(edited("tea.py"), ran("make test"), edited("README.md"))
+    report = await past.report()
+    assert report.lines == ()
+    assert [(each.past.broken, each.past.followed) for each in report.suggestions if each.past] == [(0, 1)]
+
+
 async def test_a_turn_that_the_person_interrupted_was_not_ended_by_the_agent(past: Past) -> None:
     past.say("Run the tests before you say that you are done.")
     prompted(past.session(edited("tea.py")), "[Request interrupted by user]")
@@ -137,7 +148,9 @@ async def test_a_turn_that_the_person_interrupted_was_not_ended_by_the_agent(pas
 
 async def test_an_edit_of_a_file_is_counted_also_in_a_worktree_and_by_the_shell(past: Past) -> None:
     past.say("Never edit files in `dist/`.")
-    past.session(edited("dist/tea.js"), edited(".worktrees/a/dist/tea.js"), edited("src/tea.js"), ran("echo x > dist/a"))
+    past.session(
+        edited("dist/tea.js"), edited(".worktrees/a/dist/tea.js"), edited("src/tea.js"), ran("echo x > dist/a")
+    )
     past.session(edited("../other/dist/tea.js"), edited("dist/tea.js", is_error=True))
     line = only(await past.report())
     assert line.past
@@ -230,8 +243,6 @@ async def test_a_rule_that_would_stop_many_of_the_last_calls_is_only_shown(past:
 
 
 async def test_secrets_and_folders_are_not_in_the_last_call(past: Past) -> None:
-    from learning_memory_server.server.composition.backends import build_redactor
-
     token = "ghp_" + "a1B2" * 9
     past.say("Use pnpm, not npm.")
     past.session(ran(f"npm install /work/shop/tea --token {token}"))

@@ -18,9 +18,9 @@ from learning_memory_server.model.rule import (
     new_rule_id,
 )
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules import suggestions
 from learning_memory_server.rules.files import Sentence
-from learning_memory_server.server.composition.backends import build_redactor
 from tests.support import NOON
 
 HERE = "acme/shop"
@@ -29,7 +29,9 @@ PNPM = Pattern((CallForm(("npm",)),), (CallForm(("pnpm",)),))
 NPM = Pattern((CallForm(("pnpm",)),), (CallForm(("npm",)),))
 
 
-def suggested(text: str, pattern: Pattern | None = None, kind: OriginKind = OriginKind.FILE, **more: object) -> Suggestion:
+def suggested(
+    text: str, pattern: Pattern | None = None, kind: OriginKind = OriginKind.FILE, **more: object
+) -> Suggestion:
     made = suggestions.suggestion(text, Origin(kind, "CLAUDE.md"), HERE)
     return replace(made, pattern=pattern, **more)  # type: ignore[arg-type]
 
@@ -76,6 +78,8 @@ async def test_a_secret_in_a_file_is_not_shown() -> None:
         ("no, never commit for me", "no, never commit for me"),
         (" use the tin ", "use the tin"),
         ("why?", None),
+        ("is there a tin? use that", None),
+        ("ask for /tea?kind=green", "ask for /tea?kind=green"),
         ("see https://example.org/a", None),
         ("one\ntwo", None),
         ("x" * 201, None),
