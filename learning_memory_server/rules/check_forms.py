@@ -31,7 +31,7 @@ _DONE: Final = re.compile(
     r"\b(?:at the end of|(?:when|once) (?:you are |you're )?(?:done|finished) with|after (?:finishing|completing)) "
     r"(?:every|each|any|a|the|your) (?:task|change|work|job|session)\b|"
     r"\b(?:when|once) (?:you are |you're )?(?:done|finished)\b|"
-    r"\b(?:before|prior to) (?:finishing|completing|completion|you finish|you are done|you're done|you stop|ending)\b",
+    r"\b(?:before|prior to) (?:finishing|completing|completion|you finish|you are done|you're done|you stop|ending|hand-?off|handing (?:off|over)|you hand (?:off|over))\b",
     re.IGNORECASE,
 )
 _RUN: Final = r"(?:run|execute|verify|check|ensure|make sure|do)\b"

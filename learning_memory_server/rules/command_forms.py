@@ -98,7 +98,7 @@ def _replaced(wanted: str, other: str, rest: str, middle: str) -> Pattern | None
 def _is_of_all(scope: str, old: list[str]) -> bool:
     """Return whether what follows narrows nothing: a package manager manages packages, whatever else is said."""
     text = re.sub(rf"\b(?:{phrases.FILLERS})\b", " ", scope, flags=re.IGNORECASE)
-    text = re.sub(phrases.ALL_USES, " ", text, flags=re.IGNORECASE)
+    text = re.sub(phrases.ALL_USES, " ", " ".join(text.split()), flags=re.IGNORECASE)
     if not text.strip(" ,.!()-"):
         return True
     uses = {use for each in old for use in vocabulary.USES.get(each.split()[0], ())}
@@ -150,6 +150,8 @@ def never(sentence: Sentence) -> Pattern | None:
     if not broken or len(asked) != 1 or _is_run_by_another(others, sorted(named)):
         return None
     words = tuple(dict.fromkeys(word for form in broken for word in _asked_words(form))) if True in asked else ()
+    if True in asked and not words:
+        return None
     return Pattern(tuple(dict.fromkeys(broken)), _wanted_beside(sentence, broken), asked=words)
 
 
@@ -167,7 +169,7 @@ def _of_ban(ban: Ban) -> list[CallForm]:
 
 
 def _asked_words(form: CallForm) -> Iterator[str]:
-    yield from (each for each in (form.words[-1], *form.having) if each.isalpha())
+    yield from [each for each in form.words if each.isalpha()][-1:]
 
 
 def _wanted_beside(sentence: Sentence, broken: list[CallForm]) -> tuple[CallForm, ...]:

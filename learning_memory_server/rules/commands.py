@@ -17,7 +17,7 @@ _PLAIN_WORDS: Final = rf"(?:\s+(?:{'|'.join(sorted(vocabulary.SUBCOMMANDS))}|--?
 
 def _plain(programs: Iterable[str]) -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, programs), key=len, reverse=True))
-    return re.compile(rf"(?<![\w./-])(?:{names})(?![\w/-]|\.\w){_PLAIN_WORDS}")
+    return re.compile(rf"(?<![\w./-])(?i:{names})(?![\w/-]|\.\w){_PLAIN_WORDS}")
 
 
 TERM: Final = rf"`[^`]+`|{_plain(vocabulary.PLAIN).pattern}"
@@ -35,7 +35,8 @@ def commands_in(text: str, term: str = TERM) -> list[str] | None:
             return None
         if each["term"] is None:
             continue
-        for command in _CHAINED.split(each["term"].strip("` $")):
+        is_code = each["term"].startswith("`")
+        for command in _CHAINED.split(each["term"].strip("` $") if is_code else each["term"].lower()):
             if not is_command(command):
                 return None
             found.append(command)

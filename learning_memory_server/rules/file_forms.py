@@ -7,8 +7,11 @@ from learning_memory_server.model.rule import Pattern
 from learning_memory_server.rules import signs
 from learning_memory_server.rules.sentences import Sentence
 
+_VERB: Final = r"(?:edit|modif|chang|touch|alter|writ|overwrit|updat|delet|tamper|rewrit)\w*\b"
+_OTHER: Final = r"(?:read|creat|open|view|mov|renam|remov|add|commit|stag|format)\w*\b"
+_AND: Final = r"\s*(?:,? or|,? and|,? nor|,|/)\s*"
 _EDITS: Final = re.compile(
-    r"^(?:be )?(?:hand-?|manually |directly |ever )*(?:edit|modif|chang|touch|alter|writ|overwrit|updat|delet|tamper|rewrit)\w*\b(?:\s*(?:,|/|,? or|,? and|,? nor)\s*(?:\w+e?d?\b)(?=\s))?\s*",
+    rf"^(?:be )?(?:(?:hand-?|manually |directly )*{_OTHER}{_AND})*(?:hand-?|manually |directly )*{_VERB}(?:{_AND}(?:{_VERB}|{_OTHER}))*\s*",
     re.IGNORECASE,
 )
 _BARE: Final = re.compile(

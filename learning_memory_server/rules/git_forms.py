@@ -13,7 +13,7 @@ from learning_memory_server.rules.vocabulary import ADD, COMMIT, MERGE, PUSH
 _DRY: Final = ("--dry-run",)
 _VERB: Final = "|".join(phrases.VERBS.values())
 _OBJECT: Final = (
-    r"(?:\s+(?:changes?|commits?|work|code|branch(?:es)?|it|them|files?|packages?|releases?|to|on|into|remote|origin|upstream|github|"
+    r"(?:\s+(?:changes?|commits?|work|code|branch(?:es)?|packages?|releases?|(?:with|via|using) git|to|on|into|remote|origin|upstream|github|"
     r"gitlab|git|live|site|prod|production|npm|repo\w*|server|app|pypi|crates\.io|remotes?))*"
 )
 _DOING: Final = re.compile(
@@ -21,13 +21,13 @@ _DOING: Final = re.compile(
     rf"(?:(?:\s*(?:,|/|,? or|,? and|,? nor)\s*)(?:run )?(?:{_VERB}){_OBJECT})*",
     re.IGNORECASE,
 )
-_FLAT: Final = {"push", "commit"}
+_FLAT: Final = {"push", "commit"} | {"amend", "rebase"}
 
 
 def unasked(sentence: Sentence) -> Pattern | None:
     """Take "never push without asking", "only commit when I ask", "ask before you deploy", and "never push"."""
     for ban in sentence.bans():
-        if not _DOING.fullmatch(ban.bare):
+        if not _DOING.fullmatch(ban.bare) or f"{ban.what}:" in sentence.text:  # A list of what is meant follows
             continue
         things = list(_things(ban.bare))
         if things and (ban.is_asked or set(things) <= _FLAT):
@@ -40,8 +40,9 @@ def unasked(sentence: Sentence) -> Pattern | None:
 
 
 def _things(core: str) -> Iterator[str]:
-    for name, words in phrases.VERBS.items():
-        if re.search(rf"(?<!\w)(?:{words})(?!\w)", core, re.IGNORECASE):
+    for name, words in reversed(phrases.VERBS.items()):  # "amend commits" before "commits"
+        core, found = re.subn(rf"(?<!\w)(?:{words})(?!\w)", " ", core, flags=re.IGNORECASE)
+        if found:
             yield name
 
 
@@ -110,6 +111,9 @@ _TO_BRANCH: Final = re.compile(
 _PUSH_CODE: Final = re.compile(
     rf"(?:use |run |do )*`git push (?:-\w+ )?origin (?P<names>{phrases.BRANCHES})`", re.IGNORECASE
 )
+_PUSH_BRANCH: Final = re.compile(
+    rf"push(?:ing)? `?(?P<names>{phrases.BRANCHES})`?(?: branch)?(?: to (?:remote|origin|github))?", re.IGNORECASE
+)
 _DIRECTLY: Final = re.compile(
     r"(?:direct )?(?:push\w*|commit\w*)(?:\s*(?:,|/|or|and)\s*(?:push\w*|commit\w*))*(?: to it)?", re.IGNORECASE
 )
@@ -124,7 +128,7 @@ _OTHERS: Final = r"\b(?:feature|topic|other|your(?: own)?|any) branch|\bprs?\b|p
 def branch(sentence: Sentence) -> Pattern | None:
     """Take "never push to main", "no direct commits to master": a push that names the branch."""
     for ban in sentence.bans(but=_OTHERS):
-        found = _TO_BRANCH.fullmatch(ban.bare) or _PUSH_CODE.fullmatch(ban.bare)
+        found = next(filter(None, (form.fullmatch(ban.bare) for form in (_TO_BRANCH, _PUSH_CODE, _PUSH_BRANCH))), None)
         if (
             not found
             and _DIRECTLY.fullmatch(ban.bare)
@@ -155,7 +159,7 @@ _ADD_ALL: Final = re.compile(
     r"git add (?:-A|\.|--all|-u|\*)|`(?:-A|--all)`(?=.*\bgit add)|(?<=git add )`?(?:-A|\.|--all)", re.IGNORECASE
 )
 _ADD_REST: Final = re.compile(
-    r"(?:\b(?:use|run|do|stage|staging|such|as|like|bulk|wildcard|commit|with|or|and|nor|via|using|files?|by|blindly|blanket|git|add|to|changes?|commands?)\b|(?<!\w)(?:-A|\.|--all|-u|-am?|\*)(?!\w)|[`/,.!()\s\"'|-])*",
+    r"(?:\b(?:use|run|do|stage|staging|broad|such|as|like|bulk|wildcard|commit|with|or|and|nor|via|using|files?|by|blindly|blanket|git|add|to|changes?|commands?)\b|(?<!\w)(?:-A|\.|--all|-u|-am?|\*)(?!\w)|[`/,.!()\s\"'|-])*",
     re.IGNORECASE,
 )
 

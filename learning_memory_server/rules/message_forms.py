@@ -21,10 +21,15 @@ _AI_AUTHOR: Final = re.compile(
 )
 _NAMED: Final = re.compile(rf"\b{_AI}\b", re.IGNORECASE)
 _GENERATED: Final = re.compile(
-    rf"generated (?:with|by)|\b{_AI}(?:[- ]generated)?(?:'s)? (?:\w+ )?(?:attributions?|trailers?|credits?|signatures?|footers?|mentions?|branding|references?|watermarks?|taglines?)|"
+    rf"generated (?:with|by)|\b{_AI}(?:[- ](?:generated|related))?(?:'s)? (?:\w+ )?(?:attributions?|trailers?|credits?|signatures?|footers?|mentions?|branding|references?|watermarks?|taglines?)|"
     rf"(?:attributions?|mention\w*|credit\w*|referenc\w*|sign\w*|traces?) (?:\w+ ){{0,2}}?(?:to |of |for |as )?{_AI}\b",
     re.IGNORECASE,
 )
+_WITHOUT: Final = re.compile(
+    r"\b(?:creat|writ|mak|keep|use)\w*\b[^,;]*\b(?:commits?|messages?|prs?|pull requests?)\b[^,;]*\bwithout\b(?P<what>.+)",
+    re.IGNORECASE,
+)
+_ONLY_THERE: Final = re.compile(r"attribution|generated (?:with|by) \W?claude", re.IGNORECASE)
 _LEAVES_OUT: Final = re.compile(
     r"\b(?:remov|strip|omit|forget|skip|drop|miss|leav|amend|rewrit|edit|chang|alter|touch|modif)\w*", re.IGNORECASE
 )
@@ -37,9 +42,11 @@ _NOT_IN_OTHERS: Final = re.compile(
 def trailer(sentence: Sentence) -> Pattern | None:
     """Take "no Co-Authored-By in commits", "never mention AI in commit messages or pull requests"."""
     in_commits, in_requests = _IN_COMMITS.search(sentence.text), _IN_REQUESTS.search(sentence.text)
-    for ban in sentence.bans():
+    without = (found["what"] for each in sentence.clauses if (found := _WITHOUT.search(each)))
+    for ban in (*sentence.bans(), *(Ban(each, each) for each in without)):
         has_author, is_generated = _AUTHOR.search(ban.what), _GENERATED.search(ban.what)
-        is_about = has_author or (is_generated and (in_commits or in_requests or "ttribution" in ban.what))
+        is_known = in_commits or in_requests or _ONLY_THERE.search(ban.what)
+        is_about = has_author or (is_generated and is_known)
         if not is_about or ban.is_asked or _LEAVES_OUT.match(ban.what):
             continue
         broken = [_COMMIT] if in_commits or not in_requests else []
@@ -76,7 +83,7 @@ _KINDS: Final = (
     (
         MessageForm.CONVENTIONAL,
         re.compile(
-            r"\bconventional[- ]commits?\b|\bconventional commit\b|\b(?:in |the )?conventional (?:format|style|form)\b",
+            r"\bconventional[- ]commits?\b|\bconventional commit\b|\b(?:in |the )?conventional (?:format|style|form)\b|\bconventional commit (?:format|style)\b",
             re.IGNORECASE,
         ),
     ),
@@ -135,7 +142,7 @@ def _is_wanted(clause: str, text: str) -> bool:
     return (
         bool(_WANTED.search(clause) or len(clause.split()) <= signs.LABEL_MAX)
         and not _TELLS.search(clause)
-        and bool(_MESSAGES.search(text))
+        and bool(_MESSAGES.search(text) or _KINDS[0][1].search(text))
     )
 
 

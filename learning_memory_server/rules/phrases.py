@@ -9,7 +9,7 @@ BRANCHES: Final = (
 
 STARTS: Final = (
     "never|no|not|don't|dont|do not|do n't|must|always|use|so|but|"
-    "(?:and )?(?:never|always|use|i|we|it|they|then|don't|dont|do not|do n't|no)|even|because|since|as|it|it's|they|this|that|these|i|"
+    "(?:and )?(?:never|always|use|i|we|it|they|then|don't|dont|do not|do n't|no)|avoid|even|because|since|as|it|it's|they|this|that|these|i|"
     "we|you|he|she|let|tell|make sure|ask|instead|which|who|other|people|unless|except|if|when|only|just|there|every|"
     "the|nor|run|push to|work on|open a|create a|make a|nie|niemals|kein|keine"
 )
@@ -81,7 +81,7 @@ ALONE: Final = "\\b(?:automatically|on your own(?: initiative)?|(?<!add )(?<!lis
 FILLERS: Final = (
     "ever|please|just|at all|under any circumstances?|for any reason(?: whatsoever)?|here|there|no matter what|not once|again|"
     "anymore|any more|anywhere|in any case|whatsoever|directly|straight|manually|by hand|under no circumstances|period|ok|in (?:this|the|our) (?:project|repo\\w*|code ?base)|"
-    "the|a|an|any|anything|your|my|our|as well|too|either|also|all|everything|things?|stuff|etc|or similar"
+    "the|a|an|any|anything|your|my|our|as well|too|either|also|etc|or similar"
 )
 """Words in what is forbidden that change nothing."""
 
@@ -139,6 +139,9 @@ VERBS: Final = {
     "merge": r"merg(?:e|es|ing)(?: (?:prs?|pull requests?))?|`gh pr merge`",
     "deploy": r"(?:make |do )?deploy(?:s|ing|ments?)?(?: commands?| scripts?)?",
     "publish": r"publish(?:es|ing)?|`npm publish`|`cargo publish`",
+    "amend": r"amend(?:ing)?(?: commits?)?|`git commit --amend`",
+    "rebase": r"rebas(?:e|ing)|`git rebase`",
+    "pull": r"(?:git )?pull(?:ing)?|`git pull`",
     "request": r"(?:open|create|creating|opening|submit|submitting) (?:new |draft )?(?:prs?|pull requests?)|`gh pr create`",
 }
 """What may not be done unasked."""

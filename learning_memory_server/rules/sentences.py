@@ -94,8 +94,10 @@ class Sentence:
             found = next((each for text in (whole, *part) for form in _ASKED if (each := form.match(text))), None)
             if found and is_of_person(found["why"]):
                 yield _ban(next(filter(None, (found["first"], found.groupdict().get("second")))), is_asked=True)
-            elif not any(_is_open(each) for each in part):
-                yield from (ban for each in part if (ban := self._of_clause(each)))
+            else:
+                yield from (
+                    ban for at, each in enumerate(part) if not _is_open_at(part, at) and (ban := self._of_clause(each))
+                )
 
     def _of_clause(self, clause: str) -> Ban | None:
         what = banned(_EVEN.sub("", clause))
@@ -130,6 +132,11 @@ def _plain(core: str) -> str:
     pieces = re.split(r"(`[^`]*`)", core)
     text = "".join(each if each.startswith("`") else re.sub(r"\s+,", ",", _FILLERS.sub(" ", each)) for each in pieces)
     return re.sub(r"(?<=\S)[.!;:]+$", "", " ".join(text.split()).strip(" ,;:"))
+
+
+def _is_open_at(part: tuple[str, ...], at: int) -> bool:
+    """Return whether a condition beside a clause is one of it: "if ..., do that" behind it is a sentence of its own."""
+    return any(_is_open(each) for place, each in enumerate(part) if place < at or place == len(part) - 1)
 
 
 def _is_open(clause: str) -> bool:

@@ -66,6 +66,9 @@ ASKED: Final = _table(
     deploy="deploy ship release publish live 배포 部署 发布",
     publish="publish release ship 배포 发布",
     request="pr prs pull mr",
+    amend="amend",
+    rebase="rebase",
+    pull="pull update sync",
     force="force",
     hooks="verify hook skip bypass",
 )

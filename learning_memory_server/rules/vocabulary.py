@@ -199,6 +199,9 @@ ASKING: Final = {
     "merge": ("gh pr merge",),
     "deploy": DEPLOYS,
     "publish": PUBLISHES,
+    "amend": ("git commit --amend",),
+    "rebase": ("git rebase",),
+    "pull": ("git pull",),
     "request": ("gh pr create",),
 }
 """Commands of what may not be done unasked."""

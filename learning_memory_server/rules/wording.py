@@ -66,7 +66,10 @@ def _not_run(forms: Iterable[CallForm]) -> str:
 def _needed(form: CallForm) -> str:
     known = {having: name for name, having in vocabulary.CHECKED.items()}
     if not form.words:
-        return known.get(form.having) or f"a command with {_listed(map(_code, form.having), 'or')}"
+        return (
+            known.get(form.having)
+            or f"a command with {_listed((_code(each.strip('*')) for each in form.having), 'or')}"
+        )
     return _code(" ".join((*form.words, *form.having[:1])))
 
 
