@@ -136,9 +136,10 @@ def _module(words: Words) -> Iterator[Inner]:
 
 
 def _found(words: Words) -> Iterator[Inner]:
-    for at, word in enumerate(words):
+    rest = iter(words)
+    for word in rest:
         if word in _FIND:
-            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, words[at + 1 :])))
+            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, rest)))
 
 
 def _of_shell(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
