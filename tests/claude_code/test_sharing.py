@@ -2,15 +2,15 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from learning_memory_server.sharing.promote import LEARNED, with_rule
 from tests.acceptance.hubs import ENTRY
 from tests.claude_code.conftest import MODEL, ClaudeCode, claude_in, on_branch_of_the_entry
-from tests.claude_code.model import Block, say, use
+from tests.claude_code.model import say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
 from tests.sharing.repositories import commit, git
 from tests.terminals import agreed
@@ -71,36 +71,18 @@ def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCo
     assert not any(LESSON.encode() in path.read_bytes() for path in ben.memory.storage.rglob("*") if path.is_file())
 
 
-def cites(name: str, how: str) -> Block:
-    return use(f"{TOOLS}resolve_ghap", status="confirmed", result="as before", **{how: [name]})
-
-
-def test_a_promoted_rule_is_loaded_contradicted_and_removed(both: tuple[ClaudeCode, ClaudeCode]) -> None:
+def test_a_lesson_that_stands_among_the_clients_rules_is_not_repeated(both: tuple[ClaudeCode, ClaudeCode]) -> None:
     ann, _ = both
     ann.learn(start(), resolve(), **MODEL)
     (found,) = json.loads(command(ann, "list", "--json"))["results"]
-    name = found["id"]
-    ann.learn(start(), cites(name, "helped"), start(), cites(name, "helped"), **MODEL)
-    assert command(ann, "promote") == ""
-    ann.learn(start(), cites(name, "helped"), **MODEL)
-
-    change = command(ann, "promote")
-    assert git(ann.project, "status", "--porcelain") == ""
-    subprocess.run(["git", "apply", "-"], cwd=ann.project, input=change, text=True, check=True)
-    rules = ann.project / ".claude" / "rules" / "learned.md"
-    assert f"- {LESSON}\n" in rules.read_text()
-    publish(ann, "Promote a rule")
+    rules = ann.project / LEARNED
+    rules.parent.mkdir(parents=True)
+    rules.write_text(with_rule("", found["id"], LESSON, "a lesson"))
 
     loaded = ann.session("look at this", [load(), start(), say("I see.")], **MODEL)
     everything = json.dumps(loaded.requests[-1])
     assert f"- {LESSON}" in everything
     # The comment does not reach the model, and the memory does not repeat the rule.
-    assert f"{name}: a lesson" not in everything
+    assert f"{found['id']}: a lesson" not in everything
     assert everything.count(LESSON) == 1
     assert "related" not in json.loads(loaded.results()[-1])
-
-    ann.learn(start(), cites(name, "misled"), **MODEL)
-    subprocess.run(["git", "apply", "-"], cwd=ann.project, input=command(ann, "promote"), text=True, check=True)
-    assert not rules.exists()
-    git(ann.project, "add", "--all")
-    assert git(ann.project, "diff", "--stat", "HEAD~1", "--cached") == ""

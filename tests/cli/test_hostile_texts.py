@@ -17,6 +17,8 @@ from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleCount, RuleState, When
+from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.sharing.promote import LEARNED
 from tests.client_folders import folder_name
 from tests.lessons.errors.written import failed, ran, refused, write_transcript
@@ -67,6 +69,13 @@ def place(storage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
         ),
         Memory("m2", HIDDEN, {"source": "refusal"}, NOON, "garden", NOON, refusal=no),
     )
+    origin = Origin(OriginKind.FILE, HIDDEN, NOON)
+    about = Pattern((CallForm(("push", HIDDEN)),))
+    kept = Rule(
+        f"rule_3f2a{0:028}", hostile("never"), "garden", RuleState.ACCEPTED, origin, NOON, NOON, When.CALL, about
+    )
+    RuleLog(journal.rules).add(replace(kept, words=HIDDEN, topic=(HIDDEN,), folder=HIDDEN))
+    RuleCounts(journal.rule_counts).add(RuleCount("count_1", kept.id, "garden", "s", utc_now(), 1, 1, 1, call=HIDDEN))
     past = tmp_path / "home" / ".claude" / "projects" / folder_name(place)
     for number in range(2):
         calls = [
@@ -89,9 +98,10 @@ def read_some(terminal: int) -> bytes:
 @pytest.mark.parametrize(
     "command",
     [
-        *("review", "review --json", "list", "failures", "failures --json", "values", "memories", "promote", "status"),
+        *("review", "review --json", "list", "failures", "failures --json", "values", "memories", "status"),
         *("show ghap_20260301_120000_ffffff", "show m1", "show m2 --json", "show failure_", "search roses"),
         *("show value_20260301_120000_000001", "learn-from --report", "learn-from", "start", "forget m1"),
+        *("report", "rules --all", "rule show 3f2a", "rule export 3f2a", "rule test 3f2a push", "status --week"),
     ],
 )
 def test_a_terminal_gets_none(environment: dict[str, str], place: Path, command: str) -> None:
@@ -99,7 +109,7 @@ def test_a_terminal_gets_none(environment: dict[str, str], place: Path, command:
         shown = b""
         while chunk := read_some(terminal):
             shown += chunk
-            if shown.endswith((b"[y/N]: ", b"[later]: ")):
+            if shown.endswith((b"[y/N]: ", b"[Y/n]: ", b"): ")):
                 os.write(terminal, b"\n")
         process.wait(MINUTES)
     text = shown.decode("utf-8", "surrogateescape").replace("\r\n", "\n")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.client_folders import folder_name
 from tests.command_line import Run, in_line, printed
 from tests.lessons.errors.written import failed, ran, refused, write_transcript
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("past")]
 
 TRAILER = "git commit -m 'Add tea\n\nCo-Authored-By: Claude <noreply@anthropic.com>'"
 UNKNOWN = "Exit code 2\nerror: unrecognized subcommand 'brew'"
@@ -71,12 +72,12 @@ def call(command: str) -> Trigger:
     return Trigger(TriggerKind.CALL, context="new", key="toolu_1", command=command)
 
 
-def test_the_report_reads_only(run: Run, past: Path, rules: Any, storage: Path) -> None:
+def test_the_report_reads_only(run: Run, rules: Any, storage: Path) -> None:
     shown = printed(run("report"))
     assert "In 3 sessions your agents ran 9 commands, of which 3 failed. 5 Jan 2026." in shown
     lines = [line.split("  ", 1)[0].strip() for line in shown.splitlines() if line[:2].strip().isdecimal()]
     assert lines == ["1", "2", "3"]
-    assert f'"{SAID}"  broken in 3 of 3 commits' in shown
+    assert f'"{SAID}" broken in 3 of 3 commits' in in_line(shown)
     assert "you choose lines in a terminal: learning-memory-server report" in in_line(shown)
     assert (rules(), (storage / "journal").exists()) == ([], False)
     for command in (("start",), ("learn-from", "--report")):
@@ -98,7 +99,7 @@ def test_the_report_reads_only(run: Run, past: Path, rules: Any, storage: Path) 
     ],
 )
 async def test_a_yes_to_a_line_is_shown_to_the_next_agent_at_that_call(
-    person: Typed, past: Path, rules: Any, storage: Path, number: str, kind: OriginKind, command: str, other: str
+    person: Typed, rules: Any, storage: Path, number: str, kind: OriginKind, command: str, other: str
 ) -> None:
     shown = person("report", typed=(number,))
     assert "from the next call on in running sessions that have the hooks" in shown
@@ -116,20 +117,20 @@ async def test_a_yes_to_a_line_is_shown_to_the_next_agent_at_that_call(
     assert rule.text not in person("report", typed=("",))
 
 
-def test_several_lines_at_once_and_none(person: Typed, past: Path, rules: Any) -> None:
+def test_several_lines_at_once_and_none(person: Typed, rules: Any) -> None:
     person("report", typed=("",))
     assert rules() == []
     assert "9 is no number of a line" in person("report", typed=("1 9", "1, 3"))
     assert len(rules()) == 2
 
 
-async def test_start_asks_the_same_question(person: Typed, past: Path, rules: Any, environment: Any) -> None:
+async def test_start_asks_the_same_question(person: Typed, rules: Any, environment: Any) -> None:
     environment["PATH"] = ""
     person("start", typed=("1", "n"), status=0)
     assert [each.text for each in rules()] == [SAID]
 
 
-def test_review_answers_several_sentences_with_one_key_each(person: Typed, past: Path, rules: Any) -> None:
+def test_review_answers_several_sentences_with_one_key_each(person: Typed, rules: Any) -> None:
     listed = person("review", typed=("",))
     texts = [
         SAID,
@@ -154,11 +155,7 @@ def test_review_answers_several_sentences_with_one_key_each(person: Typed, past:
     assert "brew pot`" not in person("report")
 
 
-def test_a_postponed_sentence_is_asked_about_again_after_a_week(
-    person: Typed, past: Path, rules: Any, storage: Path
-) -> None:
-    from datetime import timedelta
-
+def test_a_postponed_sentence_is_asked_about_again_after_a_week(person: Typed, storage: Path) -> None:
     person("review", typed=("l all",))
     assert "Nothing waits" in person("review")
     log = RuleLog(Journal(storage / "journal").rules)
@@ -166,7 +163,7 @@ def test_a_postponed_sentence_is_asked_about_again_after_a_week(
     assert SAID in person("review", typed=("",))
 
 
-def test_a_sentence_is_edited_at_the_yes_and_is_not_asked_about_again(person: Typed, past: Path, rules: Any) -> None:
+def test_a_sentence_is_edited_at_the_yes_and_is_not_asked_about_again(person: Typed, rules: Any) -> None:
     listed = person("review", typed=("",))
     assert listed.index("1 ") < listed.index(SAID)
     person("review", typed=("n 2 3 4 e 1", "No mention of robots in commits"))
@@ -175,14 +172,12 @@ def test_a_sentence_is_edited_at_the_yes_and_is_not_asked_about_again(person: Ty
     assert "Nothing waits" in person("review")
 
 
-def test_the_own_words_can_be_dropped_at_the_yes(person: Typed, past: Path, rules: Any) -> None:
+def test_the_own_words_can_be_dropped_at_the_yes(person: Typed, rules: Any) -> None:
     person("review", typed=("d all",))
     assert all(each.words == "" and each.state is RuleState.ACCEPTED for each in rules())
 
 
-async def test_a_sentence_for_every_session_is_shown_at_the_next_start(
-    person: Typed, past: Path, rules: Any, storage: Path
-) -> None:
+async def test_a_sentence_for_every_session_is_shown_at_the_next_start(person: Typed, storage: Path) -> None:
     shown = person("review", typed=("n 1 2 3 y 4",))
     assert "Shown at each session's start only, because no call can be recognized as a breach: 4." in shown
     text, _ = await seen(storage, Trigger(TriggerKind.SESSION_START, context="new"))
@@ -190,27 +185,28 @@ async def test_a_sentence_for_every_session_is_shown_at_the_next_start(
 
 
 def test_the_newest_yes_retires_what_it_contradicts(person: Typed, past: Path, rules: Any) -> None:
-    person("rule", "add", "Use npm, not pnpm", typed=("y",))
-    (past / "CLAUDE.md").write_text("- Use pnpm, not npm.\n", "utf-8")
+    person("rule", "add", "Never use tabs in tests", typed=("y",))
+    (past / "CLAUDE.md").write_text("- Always use tabs in tests.\n", "utf-8")
     listed = person("review", typed=("",))
-    assert "contradicts your rule" in listed
-    assert '"Use npm, not pnpm": a yes retires that.' in listed
-    place = sorted(["Use pnpm, not npm.", "Use `brew pot`", "never push"], key=listed.index).index("Use pnpm, not npm.")
+    assert '"Never use tabs in tests": a yes retires that.' in listed
+    place = sorted(["Always use tabs", "Use `brew pot`", "never push"], key=listed.index).index("Always use tabs")
     shown = person("review", typed=(f"y {place + 1}",))
-    assert "Retired, because a newer rule contradicts it: Use npm, not pnpm" in shown
+    assert "Retired, because a newer rule contradicts it: Never use tabs in tests" in shown
     states = {each.text: each.state for each in rules()}
-    assert states == {"Use npm, not pnpm": RuleState.RETIRED, "Use pnpm, not npm.": RuleState.ACCEPTED}
-    new, old = (next(each for each in rules() if each.state is state) for state in ("accepted", "retired"))
+    assert states == {"Never use tabs in tests": RuleState.RETIRED, "Always use tabs in tests.": RuleState.ACCEPTED}
+    new, old = (
+        next(each for each in rules() if each.state is state) for state in (RuleState.ACCEPTED, RuleState.RETIRED)
+    )
     assert new.replaces == old.id
 
 
-def test_one_quiet_line_says_that_something_waits(run: Run, past: Path) -> None:
+def test_one_quiet_line_says_that_something_waits(run: Run) -> None:
     assert "2 suggestions wait: `review`" in printed(run("rules"))
     assert "2 for your yes" in printed(run("status"))
     assert json.loads(printed(run("rules", "--json"))) == {"rules": []}
 
 
-def test_without_a_person_review_lists(run: Run, past: Path, rules: Any) -> None:
+def test_without_a_person_review_lists(run: Run, rules: Any) -> None:
     found = json.loads(printed(run("review", "--json")))
     assert {each["kind"] for each in found["results"]} == {"rule"}
     assert "3 of 3 commits broke it" in {each["fared"].partition("; ")[2] for each in found["results"]}

@@ -191,11 +191,13 @@ def test_a_rule_is_retired_and_its_sentence_can_come_back(person: Typed, kept: R
 
 @pytest.mark.parametrize("before", ["", "# Ours\n\n- Be kind.\n"])
 def test_an_export_is_a_patch_that_git_applies_with_the_sentence_alone(
-    person: Typed, kept: Rule, shop: Path, before: str
+    environment: dict[str, str], person: Typed, kept: Rule, shop: Path, before: str
 ) -> None:
     (shop / "AGENTS.md").write_text(before)
     for file in (LEARNED, "AGENTS.md", "CLAUDE.md"):
-        shown = _shown(person, kept, file, shop)
+        words = ("rule", "export", kept.id, "--only", file)
+        with on_a_terminal(environment, *words, output=True, folder=shop) as (_, terminal):
+            shown = read_until(terminal, b"\0").decode().replace("\r\n", "\n")
         subprocess.run(["git", "apply", "-"], cwd=shop, input=shown.encode(), check=True)
         text = (shop / file).read_text()
         assert text.endswith("- We use pnpm, not npm\n")
@@ -203,14 +205,18 @@ def test_an_export_is_a_patch_that_git_applies_with_the_sentence_alone(
     assert "have it already" in person("rule", "export", kept.id)
 
 
-def _shown(person: Typed, kept: Rule, file: str, shop: Path) -> str:
-    """Return a patch as the terminal has it, with its line ends."""
-    environment: dict[str, str] = person.__closure__[0].cell_contents  # type: ignore[attr-defined]
-    with on_a_terminal(environment, "rule", "export", kept.id, "--only", file, output=True, folder=shop) as (
-        _,
-        terminal,
-    ):
-        return read_until(terminal, b"\0").decode().replace("\r\n", "\n")
+@pytest.mark.parametrize("name", [".claude", ".claude/rules", LEARNED, "AGENTS.md"])
+def test_an_export_follows_no_link(person: Typed, kept: Rule, shop: Path, name: str) -> None:
+    link = shop / name
+    link.parent.mkdir(exist_ok=True, parents=True)
+    (shop.parent / "elsewhere").mkdir()
+    link.symlink_to(shop.parent / "elsewhere")
+    assert "is a link" in person("rule", "export", kept.id, status=1)
+
+
+def test_an_export_reads_no_file_that_is_too_long(person: Typed, kept: Rule, shop: Path) -> None:
+    (shop / "AGENTS.md").write_text("- Be kind.\n" * 20_000)
+    assert "too long" in person("rule", "export", kept.id, status=1)
 
 
 CHANGES = (

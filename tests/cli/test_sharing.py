@@ -1,24 +1,16 @@
 """The commands of sharing, on a repository and a store with something of each kind."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import out
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.advice import AdviceKind, Citation, Effect
-from learning_memory_server.model.entry import Lesson
-from learning_memory_server.model.moment import utc_now
 from learning_memory_server.sharing.files import FOLDER
-from learning_memory_server.sharing.shared import identity_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 from tests.cli.kept import VALUE
 from tests.command_line import old_entry, printed, refusal
 from tests.sharing.repositories import commit, git, lesson, write
-from tests.support import numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept")]
 
@@ -77,27 +69,7 @@ def test_a_person_is_asked_about_names_and_yes_is_no_answer(run: Any, repository
     assert files_of(repository) == {}
 
 
-def test_promote_prints_a_patch_and_writes_after_a_yes(
-    run: Any, repository: Path, request: pytest.FixtureRequest
-) -> None:
-    assert run("promote").stdout.startswith("--- /dev/null\n+++ b/.claude/rules/learned.md\n")
-    assert not (repository / ".claude").exists()
-    request.getfixturevalue("person")
-    assert run("promote").exit_code == 0
-    assert "- Isolate the worker before you blame it\n" in (repository / ".claude/rules/learned.md").read_text()
-    assert "nothing to promote" in run("promote").stderr
-    assert run("forget", VALUE, "--yes").exit_code == 0
-    assert "nothing to promote" in run("promote").stderr
-
-
-def test_promote_follows_no_link(run: Any, repository: Path) -> None:
-    (repository / ".claude" / "rules").mkdir(parents=True)
-    (repository / ".claude" / "rules" / "learned.md").symlink_to(repository / "README")
-    assert run("promote").exit_code == 1
-    assert (repository / "README").read_text() == "A garden.\n"
-
-
-LOOPS = (".claude", ".claude/rules", ".claude/rules/learned.md", ".learning-memory", ".learning-memory/lessons")
+LOOPS = (".learning-memory", ".learning-memory/lessons")
 
 
 @pytest.mark.usefixtures("person")
@@ -106,7 +78,7 @@ def test_a_link_that_leads_to_itself_is_refused_as_any_other(run: Any, repositor
     link = repository / name
     link.parent.mkdir(exist_ok=True, parents=True)
     link.symlink_to(link.name)
-    done = run("promote") if ".claude" in name else run("share", VALUE, "--yes")
+    done = run("share", VALUE, "--yes")
     assert done.exit_code == 1
     assert "is a link" in done.stderr
     assert link.is_symlink()
@@ -151,33 +123,3 @@ def test_a_shallow_clone_is_asked_about(run: Any, repository: Path, monkeypatch:
     assert lesson(1).texts[""] not in run("search", lesson(1).texts[""]).stdout
     monkeypatch.chdir(repository)
     assert run("join").exit_code == 0
-
-
-@pytest.mark.usefixtures("person")
-def test_promote_names_where_a_rule_is_from_and_leaves_out_what_others_shared(
-    run: Any, repository: Path, kept: Journal
-) -> None:
-    shared = lesson(1, Lesson="Look at the proxy before the cache")
-    write(repository, shared)
-    commit(repository, "share")
-    assert run("join").exit_code == 0
-    learned = Lesson("looking", "Look at the pump before the hose")
-    own = replace(numbered(1), project="garden")
-    own = replace(own, resolution=replace(own.outcome, lesson=learned))
-    ids = own.id, identity_of("garden", shared.content)
-    cited = tuple(Citation(name, AdviceKind.EXPERIENCE, Effect.HELPED) for name in ids)
-    citing = [replace(numbered(number), project="garden", agent_session=f"{number:016x}") for number in range(2, 6)]
-    citing = [replace(each, resolution=replace(each.outcome, cited=cited, lesson=None)) for each in citing]
-    ObservationCollector(kept, utc_now).add_resolved([own, *citing])
-
-    change = run("promote").stdout
-
-    assert f"a lesson of garden, {own.outcome.resolved_at:%Y-%m-%d}, which helped 4 times in 4 sessions" in change
-    assert "Look at the pump before the hose" in change
-    assert "proxy" not in change
-
-
-def test_promote_reads_no_file_that_is_too_long(run: Any, repository: Path) -> None:
-    (repository / ".claude" / "rules").mkdir(parents=True)
-    (repository / ".claude" / "rules" / "learned.md").write_text("<!-- a: " * 10_000)
-    assert "too long" in refusal(run("promote"))

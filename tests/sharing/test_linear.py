@@ -123,7 +123,7 @@ READERS: dict[str, tuple[int, Callable[[str], object], tuple[str, ...]]] = {
     "a lesson": (6_000, shared, ("## ", "# a\n")),
     "the check": (200, lambda text: list(check.objections(lesson(1, Lesson=text), REDACTOR)), ()),
     "a name": (6_000, check.named.__wrapped__, ()),
-    "rules": (6_000, lambda text: promote.with_rules(text, [], ()), ('---\npaths: "', "<!-- a: ")),
+    "rules": (6_000, lambda text: promote.with_rule(text, "rule_1", "Be kind", "yours"), ('---\npaths: "', "<!-- a: ")),
     ".env": (6_000, lambda text: project_file("/p/.env", text), ("A=", "FOO=")),
     ".mcp.json": (6_000, lambda text: project_file("/p/.mcp.json", text), ('{"FOO":"', '{"a":"', '{"a":["')),
     "config.toml": (6_000, lambda text: project_file("/p/.codex/config.toml", text), ("a.", "[", 'FOO="')),
