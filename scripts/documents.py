@@ -12,6 +12,7 @@ from learning_memory_server.server.views.calibration_views import CalibrationVie
 from learning_memory_server.server.views.entry_views import EntryKey, Member, ScoredExperience, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
 from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
+from learning_memory_server.server.views.rule_views import RuleView
 from learning_memory_server.server.views.value_views import AxisView, Exemplar, FullValue
 from scripts.report_documents import (
     ArchiveDocument,
@@ -24,6 +25,7 @@ from scripts.report_documents import (
     LeaveDocument,
     MigrateDocument,
     PageDocument,
+    PastAccount,
     ProjectsDocument,
     ReindexDocument,
     ScanDocument,
@@ -102,12 +104,12 @@ class WaitingDocument(TypedDict):
     text: str
     about: str
     fared: str
-    since: str
+    since: NotRequired[str]
     is_told: bool
 
 
 class ReviewDocument(TypedDict):
-    """What waits for a person's answer, the oldest first."""
+    """Suggested rules and lessons that wait for a person's answer."""
 
     results: list[WaitingDocument]
     count: int
@@ -208,6 +210,40 @@ class EntryCounts(TypedDict):
     by_project: dict[str, int]
 
 
+class RulesDocument(TypedDict):
+    """The rules that apply in this project, accepted ones first. Declined, postponed and retired ones are among them."""
+
+    rules: list[RuleView]
+
+
+class RulesStatus(TypedDict):
+    """How many rules agents are shown, how many of them are enforced, and how all of them fared since the yes."""
+
+    accepted: int
+    enforced: int
+    followed: int
+    reminded: int
+    broken: int
+    stopped: int
+
+
+class RuleWeek(TypedDict):
+    """How a rule fared in the last seven days."""
+
+    id: str
+    text: str
+    followed: int
+    reminded: int
+    broken: int
+    stopped: int
+
+
+class WeekDocument(TypedDict):
+    """With `--week`: the rules of all projects."""
+
+    week: list[RuleWeek]
+
+
 class StatusDocument(TypedDict):
     """Counts of the store. `locked_by` describes the process that has locked the data; `open` lists the open entries.
 
@@ -228,6 +264,7 @@ class StatusDocument(TypedDict):
     errors: int
     waiting: int
     shown: ShownStats
+    rules: RulesStatus
 
 
 class FindingFacts(TypedDict):
@@ -266,7 +303,9 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "demo": (DemoDocument,),
     "setup": (SetupDocument,),
     "uninstall": (UninstallDocument,),
-    "status": (StatusDocument,),
+    "status": (StatusDocument, WeekDocument),
+    "report": (PastAccount,),
+    "rules": (RulesDocument,),
     "doctor": (DoctorDocument,),
     "list": (EntryDocument,),
     "show": (ShownDocument,),

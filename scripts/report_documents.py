@@ -51,9 +51,28 @@ class ReportedFigures(ErrorFigures):
     text: str
 
 
-class PastAccount(TypedDict):
-    """The account of past sessions; `refused` counts the calls that a person refused with words."""
+class ReportedLine(TypedDict):
+    """A line of the report, by its `kind`: a broken rule, a failure, or a refusal.
 
+    `broken` and `followed` count past calls, edits and ends of work. A person may accept a line in a terminal, if it
+    has something to remind agents of.
+    """
+
+    label: str
+    text: str
+    kind: Literal["rule", "failure", "refusal"]
+    broken: int
+    followed: int
+    can_be_accepted: bool
+
+
+class PastAccount(TypedDict):
+    """The account of past sessions: at most twelve lines, and the figures of lines about failures.
+
+    `refused` counts the calls that a person refused with words.
+    """
+
+    lines: list[ReportedLine]
     figures: list[ReportedFigures]
     refused: int
 
@@ -251,9 +270,9 @@ class ArchiveDocument(TypedDict):
 
 
 class ForgottenThing(TypedDict):
-    """An entry, a value, a memory or a failure, and its text or the beginning of it."""
+    """An entry, a value, a memory, a failure or a rule, and its text or the beginning of it."""
 
-    kind: Literal["ghap", "value", "memory", "failure"]
+    kind: Literal["ghap", "value", "memory", "failure", "rule"]
     id: str
     text: str
 
@@ -269,6 +288,7 @@ class ForgottenVerdict(TypedDict):
 class ForgetDocument(TypedDict):
     """Things that were found and, if `forgotten`, are forgotten; `citing` has the ids of values that stay and cite it.
 
+    `rules_kept` counts the rules of a project that stay, because no person was asked.
     `indexed` is false while the index still has points of it; `elsewhere` has the URLs of Qdrant servers that are not
     in use and may have some. With --purge, `removed` counts the lines that left the journal's files, `doubtful` names
     files with unreadable bytes, and `backups` counts the lines in backups by name.
@@ -278,6 +298,7 @@ class ForgetDocument(TypedDict):
     found: list[ForgottenThing]
     citing: list[str]
     verdicts: list[ForgottenVerdict]
+    rules_kept: int
     indexed: NotRequired[bool]
     elsewhere: NotRequired[list[str]]
     removed: NotRequired[int]

@@ -1,4 +1,4 @@
-"""What a person answers to sentences that wait: rules of them, what contradicts them, and what a yes cannot do."""
+"""A person's answers to suggestions, sentences that contradict each other, and the limits of a yes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -56,7 +56,7 @@ download-model  maintenance.indexing     Download a model from huggingface.co, a
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
-_FIRST: Final = set("start demo report doctor status rules rule search list show failures dashboard forget".split())
+_FIRST: Final = set("start report rules rule status doctor search show dashboard forget".split())
 """What a person needs in the first weeks: begin, look at what was learned, find out what is wrong, and take it back.
 
 `start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.

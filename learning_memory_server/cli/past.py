@@ -1,4 +1,4 @@
-"""What past sessions show: what failed most and what worked next, as a person reads it, and what is to be kept."""
+"""The result of reading past sessions: the report, and the failures to keep."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a person alone may do: the check, the sentence that an agent hands on, and a question that Enter accepts."""
+"""Commands for a person alone: the check, the sentence that an agent hands on, and a question that Enter accepts."""
 
 import shlex
 import textwrap

@@ -1,4 +1,4 @@
-"""`report`: what past sessions broke and failed with, in at most twelve lines, and a person's yes to some of them."""
+"""The report about past sessions: its lines, and the question which of its lines agents are reminded of."""
 
 import re
 from datetime import date

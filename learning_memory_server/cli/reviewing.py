@@ -190,7 +190,7 @@ def _edited(settings: Settings, text: str) -> str:
 
 
 def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:
-    """Return what a person types of each thing, such as `y 1 3 n 2`; asked again while it is not understood."""
+    """Return what a person types of each thing, such as `y 1 3 n 2`; asked again until it is understood."""
     keys = "".join(key for key in _KEYS if any(key in each.keys for each in items))
     meanings = ", ".join(f"{key} {_KEYS[key]}" for key in keys)
     example = "" if len(items) == 1 else "; such as y 1 2, or y all"

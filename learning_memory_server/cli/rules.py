@@ -35,7 +35,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id; the begin
 
 
 class Switch(StrEnum):
-    """What `rules` may be told."""
+    """Whether rules are shown."""
 
     OFF = "off"
     ON = "on"

@@ -1,4 +1,4 @@
-"""What `status` says of rules: first what was stopped, or ran although it is enforced; then how rules fared."""
+"""The part of `status` about rules: first calls that were stopped, or ran although a rule is enforced; then counts."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -143,7 +143,7 @@ def _inside(folder: str) -> str:
 async def edit(
     name: IdArgument, text: Annotated[str, typer.Argument(metavar="TEXT", help="The new sentence.")]
 ) -> None:
-    """Change the sentence of a rule, and with it when agents see it. What was counted stays."""
+    """Change the sentence of a rule, and with it when agents see it. The counts stay."""
     only_you("rule", "edit", name, text)
     settings = open_settings()
     old = find_rule(Offline(settings), name)
@@ -177,14 +177,14 @@ async def enforce(
     name: IdArgument,
     unattended: Annotated[
         Unattended | None,
-        typer.Option("--unattended", help="What happens to the call where nobody can be asked: run, or stop."),
+        typer.Option("--unattended", help="Where Claude Code can ask no one, `run` the call or `stop` it."),
     ] = None,
     off: Annotated[bool, typer.Option("--off", help="Only remind agents again.")] = False,
 ) -> None:
     """Let Claude Code ask you before a call that breaks a rule. A yes is for that one call.
 
     Without --unattended, one question chooses what happens in `claude -p`,
-    where nobody can be asked. Other clients only show rules.
+    where Claude Code can ask no one. Other clients only show rules.
     """
     only_you("rule", "enforce", name, *(("--unattended", unattended) if unattended else ()), "--off" if off else "")
     settings = open_settings()
@@ -220,7 +220,7 @@ def _stops() -> bool:
 
 @rule.command(example="3f2a91")
 async def retire(name: IdArgument) -> None:
-    """Take a rule back: agents see it no more. What was counted stays."""
+    """Take a rule back: agents see it no more. The counts stay."""
     only_you("rule", "retire", name)
     settings = open_settings()
     old = find_rule(Offline(settings), name)

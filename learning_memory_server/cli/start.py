@@ -57,10 +57,10 @@ async def start(
     """Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
 
     Asks before each change, and says how to undo it. Without a terminal,
-    nothing is changed unless --yes is given. Shows which of your rules were broken
-    in past sessions of this project, which commands failed, and what worked
-    next; and asks which of it agents are to be reminded of. May be run
-    again: what is there already stays as it is.
+    nothing is changed unless --yes is given. Shows which of your rules agents
+    broke in past sessions of this project, which commands failed, and which
+    command worked next. Asks you for the lines that agents are reminded of. May
+    be run again: what is there already stays as it is.
     """
     settings = open_settings()
     for finding in check_claim(settings, os.environ):

@@ -1,4 +1,4 @@
-"""What waits for a person's answer: sentences in files of rules that may become rules, and lessons of others."""
+"""Things that wait for a person's answer: sentences that may become rules, and lessons of others."""
 
 import os
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ async def past_here(
 async def waiting(stored: Offline) -> int:
     """Return how many things wait for a yes: here, without a look into transcripts, and lessons of all projects.
 
-    0 if a newer version has written what this one does not understand.
+    0 if only a newer version understands an answer.
     """
     with suppress(LearningMemoryError):
         projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}

@@ -50,9 +50,10 @@ async def forget(
 ) -> command.Result:
     """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
-    Rules are forgotten with what was counted of them, and by a person in a
-    terminal alone, without --yes; `rule retire` takes one back and keeps the
-    counts. Without --purge, their texts stay in the journal's files, marked as
+    Only a person in a terminal forgets a rule, without --yes, and its counts
+    go with it. `rule retire` takes a rule back and keeps the counts.
+
+    Without --purge, their texts stay in the journal's files, marked as
     forgotten. Earlier backups have them until --purge --backups; exports, and
     backups in other folders, until you remove those.
     """

@@ -138,8 +138,8 @@ async def report() -> Result:
 
     Reads Claude Code's transcripts of this project, your files of rules
     (CLAUDE.md, AGENTS.md and others) and feedback memories, without a model,
-    and changes nothing. In a terminal it asks which lines agents are to be
-    reminded of from now on; each of these becomes a rule of yours.
+    and changes nothing. In a terminal it asks you for the lines that agents are
+    reminded of from now on. Each line that you choose becomes a rule of yours.
     """
     settings = open_settings()
     lesson = await read_lesson(settings)

@@ -51,7 +51,7 @@ def forgetful(services: Services) -> dict[str, Forgetful]:
 def _wanted(
     services: Services, ids: list[str], project: str | None, *, rules_too: bool, is_purge: bool
 ) -> tuple[list[str], int]:
-    """Return the ids of what is to be forgotten, and how many rules of the project stay."""
+    """Return the ids of the things to forget, and how many rules of the project stay."""
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")
     if not (ids or project or is_purge):

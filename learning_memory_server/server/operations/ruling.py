@@ -1,4 +1,4 @@
-"""The operations on rules: what a person has said of them is written, they pause, and what agents see is tried."""
+"""The operations on rules: write a person's answers, pause rules, and try what agents see."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -35,7 +35,7 @@ async def rule(services: Services, _report: Report, *, rules: list[dict[str, Any
 
 
 def _checked(number: int, fields: dict[str, Any]) -> Rule:
-    """Return a rule as it may be stored: a sentence of one line, under an id that nobody can guess."""
+    """Return a rule as it may be stored: a sentence of one line, under an id that cannot be guessed."""
     place = f"rules[{number}]"
     try:
         said = RULE.decode(fields)

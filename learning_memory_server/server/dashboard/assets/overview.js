@@ -97,8 +97,7 @@ LM.overviewTold = () => {
   const told = LM.told();
   if (!told.times) return null;
   return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], LM.anchor({view: "advice"}, {}, "What was said, and what came of it")),
-    // A client loads what was promoted: for a lesson that helped three times and never misled.
-    line("helped", "Helped most,", (id, counts) => (counts.helped >= 3 && !counts.misled ? ["promote"] : ["share", id])), line("misled", "Misled most,", (id) => LM.wrong(id)));
+    line("helped", "Helped most,", (id) => ["share", id]), line("misled", "Misled most,", (id) => LM.wrong(id)));
 };
 
 LM.overviewStale = (entries) => {
