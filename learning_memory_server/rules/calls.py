@@ -1,19 +1,20 @@
 """A command's words, read: its program, operands and options, what it runs, says and writes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from learning_memory_server.rules import programs
+from learning_memory_server.rules import programs, wrappers
 
 Words = tuple[str, ...]
+Files = Callable[[str], str | None]
+"""Returns what was written to a file before."""
 _FIND: Final = {"-exec", "-execdir", "-ok", "-okdir"}
 _LOOKS: Final = {"-v", "-V"}  # `command -v git` runs nothing
-_NOWHERE: Final = "/dev/"
-_STDIN: Final = {"-", "/dev/stdin"}
+_STDIN: Final = frozenset(("-", "/dev/stdin", ""))  # The parser drops a `-` in front of a heredoc
 
 
 @dataclass(slots=True)
@@ -75,8 +76,8 @@ def _read_option(call: Call, word: str, following: str, values: frozenset[str]) 
     if word.startswith("--") or call.program in programs.WHOLE or word in values:
         takes = not is_given and name in values
         call.options.append((name, following if takes else value))
-        if not word.startswith("--"):
-            call.letters.add(word[1:2])
+        if len(word) == 2:
+            call.letters.add(word[1])
         return int(takes)
     for place, letter in enumerate(word[1:], 2):
         call.letters.add(letter)
@@ -108,19 +109,19 @@ def found_in(table: Mapping[str, object], call: Call) -> str:
     return ""
 
 
-def inner(words: Words, given: str | None, files: Mapping[str, str]) -> Iterator[Inner]:
+def inner(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
     """Yield what a command runs, so far as its words say; `given` is its input, and `files` are written before."""
     program = words[0]
     if program == "find":
         yield from _found(words)
-    elif program in programs.SHELLS:
+    elif program in wrappers.SHELLS:
         yield from _of_shell(words, given, files)
     elif program == "trap" and len(words) > 2:
         yield Inner(text=words[1])
-    elif program.rstrip(".0123456789") in programs.PYTHONS:
+    elif program.rstrip(".0123456789") in wrappers.PYTHONS:
         yield from _module(words)
-    elif program in {"source", "."} and words[1:] and words[1] in files:
-        yield Inner(text=files[words[1]])
+    elif program in {"source", "."} and words[1:]:
+        yield Inner(text=files(words[1]) or "")
     else:
         yield from _wrapped(words, given)
 
@@ -135,38 +136,36 @@ def _module(words: Words) -> Iterator[Inner]:
 
 
 def _found(words: Words) -> Iterator[Inner]:
-    for at, word in enumerate(words):
+    rest = iter(words)
+    for word in rest:
         if word in _FIND:
-            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, words[at + 1 :])))
+            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, rest)))
 
 
-def _of_shell(words: Words, given: str | None, files: Mapping[str, str]) -> Iterator[Inner]:
-    call = parsed(words, programs.SHELL_VALUES)
+def _of_shell(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
+    call = parsed(words, wrappers.SHELL_VALUES)
     if "c" in call.letters:
         yield from (Inner(text=value) for name, value in call.options if name == "-c")
     elif given is not None and (not call.operands or "s" in call.letters):
         yield Inner(text=given)
-    elif call.operands and call.operands[0] in files:
-        yield Inner(text=files[call.operands[0]])
+    elif call.operands:
+        yield Inner(text=files(call.operands[0]) or "")
 
 
 def _wrapped(words: Words, given: str | None) -> Iterator[Inner]:
-    key = found_in(programs.WRAPPERS, parsed(words, most=2))
-    wrapper = programs.WRAPPERS.get(key)
+    key = found_in(wrappers.WRAPPERS, parsed(words, most=2))
+    wrapper = wrappers.WRAPPERS.get(key)
     if wrapper is None or (words[0] == "command" and _LOOKS & set(words[1:2])):
         return
     own = key.count(" ")
     skipped = own + wrapper.skip
     call = parsed(words, wrapper.values, most=skipped + 1)
-    if key in {"npx", "npm exec"} and (scripts := call.values(frozenset({"-c", "--call"}))):
+    if scripts := call.values(frozenset(wrapper.script.split())):
         yield Inner(text=scripts[0])
         return
     rest = words[call.starts[skipped] :] if len(call.starts) > skipped else ()
     if wrapper.assigns:
-        rest = tuple(rest[sum(1 for _ in takewhile(is_assignment, rest)) :])
-        split = call.values(frozenset({"-S", "--split-string"})) if key == "env" else []
-        if split:
-            yield Inner(text=split[0])
+        rest = tuple(dropwhile(is_assignment, rest))
     if rest and rest[0] == "--":
         rest = rest[1:]
     if wrapper.is_text and (rest or given):
@@ -181,7 +180,7 @@ def is_assignment(word: str) -> bool:
     return bool(is_given) and name.isidentifier()
 
 
-def texts_of(call: Call, given: str, files: Mapping[str, str]) -> Words:
+def texts_of(call: Call, given: str | None, files: Files) -> Words:
     """Return a command's messages and bodies, a title before a body; git joins several to one."""
     names = programs.TEXTS.get(found_in(programs.TEXTS, call), frozenset())
     if not names:
@@ -190,7 +189,7 @@ def texts_of(call: Call, given: str, files: Mapping[str, str]) -> Words:
     found = [value for name, value in ordered if name in names]
     for name, file in call.options:
         if name in programs.FILED and name not in names:
-            found.append(given if file in _STDIN else files.get(file, ""))
+            found.append((given if file in _STDIN else files(file)) or "")
     found = [each for each in found if each]
     if call.program == "git" and found:
         trailers = "\n".join(call.values(frozenset({programs.TRAILER})))
@@ -204,7 +203,7 @@ def written_by(call: Call) -> Iterator[str]:
     which = programs.WRITES.get(key)
     operands = [each for each in call.operands[key.count(" ") :] if each]
     if which is None:
-        yield from call.values(frozenset({"-o", "-O", "--output"})) if call.program in {"curl", "wget"} else ()
+        yield from call.values(programs.OUTPUTS) if call.program in programs.FETCHING else ()
         return
     if call.program in programs.IN_PLACE:
         if not ("i" in call.letters or call.has("--in-place")):
@@ -223,7 +222,7 @@ def written_by(call: Call) -> Iterator[str]:
 
 
 def _has_script(call: Call) -> bool:
-    return any(call.has(each) for each in ("-e", "-E", "--expression", "-f", "--file")) or "e" in call.letters
+    return "e" in call.letters or any(name in programs.SCRIPTED for name, _ in call.options)
 
 
 def _into(operands: Sequence[str]) -> Iterator[str]:
@@ -231,8 +230,3 @@ def _into(operands: Sequence[str]) -> Iterator[str]:
     folder = operands[-1]
     if folder.endswith("/") or operands[2:] or folder == ".":
         yield from (str(PurePosixPath(folder, PurePosixPath(each).name)) for each in operands[:-1])
-
-
-def is_file(path: str) -> bool:
-    """Return whether a redirection writes a file."""
-    return bool(path) and not path.startswith(_NOWHERE)

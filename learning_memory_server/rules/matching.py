@@ -39,7 +39,7 @@ class Work:
 
     prompt: str = ""  # of this turn
     is_edited: bool = False
-    commands: list[Command] = field(default_factory=list)  # that have succeeded since the last edit, each once
+    commands: dict[Command, None] = field(default_factory=dict)  # that have succeeded since the last edit, in order
 
     def edited(self, _file: str) -> None:
         """Note an edit of a file: what has succeeded before says nothing of it."""
@@ -49,10 +49,9 @@ class Work:
     def ran(self, script: Script) -> None:
         """Note a script that has succeeded."""
         for each in script.commands:
-            if each.writes and (each.input or each.words[0] in programs.IN_PLACE):
+            if _edits(each):
                 self.edited(each.writes[0])
-            elif each not in self.commands:
-                self.commands.append(each)
+            self.commands[each] = None
 
     def prompted(self, text: str) -> None:
         """Note the prompt of a new turn."""
@@ -61,9 +60,16 @@ class Work:
 
 def judge(pattern: Pattern, act: Act, work: Work) -> Verdict | None:
     """Return whether an act breaks a pattern or follows it; None if the pattern is not about it."""
-    commands = act.script.commands if act.script else ()
-    found = [_of_command(pattern, each, commands[:place], work) for place, each in enumerate(commands)]
-    found += [_of_writing(pattern, each, act.root, work) for each in commands]
+    found: list[Verdict | None] = []
+    done = list(work.commands)  # when the next command runs, so far as is known
+    joined: list[Command] = []
+    for each in act.script.commands if act.script else ():
+        joined = [other for other in joined if other.chain == each.chain]
+        found.append(_of_command(pattern, each, [*done, *joined], work))
+        found.append(_of_writing(pattern, each, act.root, work))
+        if _edits(each):
+            done, joined = [], []
+        joined.append(each)
     if act.file:
         found.append(_of_edit(pattern, globs.relative(act.file, act.root), (act.content, act.before), work))
     return next((each for each in (Verdict.BROKEN, Verdict.FOLLOWED) if each in found), None)
@@ -73,7 +79,7 @@ def judge_end(pattern: Pattern, work: Work) -> Verdict | None:
     """Return whether work that ends now breaks a pattern: something was edited, and `first` has not succeeded since."""
     if not (pattern.first and work.is_edited):
         return None
-    return _unless_excused(pattern, (), work)
+    return _unless_excused(pattern, work.commands, work)
 
 
 def matches(form: CallForm, command: Command) -> bool:
@@ -97,47 +103,67 @@ def has_words(form: CallForm, command: Command) -> bool:
         return False
     if call.program in programs.TARGETS:
         return set(named) <= set(call.operands)
-    return call.operands[: len(named)] == named
+    return _script(call.program, call.operands)[: len(named)] == _script(call.program, named)
+
+
+def _script(program: str, operands: list[str]) -> list[str]:
+    """Return operands without a `run` that may be left out: `npm run test` is `npm test`."""
+    is_run = program in programs.RUNNERS and operands[:1] == ["run"]
+    return operands[1:] if is_run and operands[1:] and operands[1] in programs.SCRIPTS else operands
 
 
 def _has(call: calls.Call, word: str) -> bool:
     """Return whether a word is among a command's other words."""
-    options = [name for name, _ in call.options]
     if word.endswith("*"):
-        beginning = word[:-1]
-        others = options if beginning.startswith("-") else _operands(call)
         spelt = (f"{name}={value}" for name, value in call.options)
-        return any(each.startswith(beginning) for each in (*others, *spelt))
-    if not word.startswith("-"):
-        return word in _operands(call)
+        others = spelt if word.startswith("-") else _operands(call)
+        return any(each.startswith(word[:-1]) for each in others)
+    return _has_option(call, word) if word.startswith("-") else word in _operands(call)
+
+
+def _has_option(call: calls.Call, word: str) -> bool:
+    options = {name for name, _ in call.options}
     name, is_given, value = word.partition("=")
-    if is_given:
-        return (name, value) in call.options
-    is_cluster = call.program not in programs.WHOLE and _CLUSTER.fullmatch(word)
-    return word in options or bool(is_cluster and set(word[1:]) <= call.letters)
+    if is_given or word in options:
+        return not is_given or (name, value) in call.options
+    is_cluster = len(word) > 2 and _CLUSTER.fullmatch(word) and call.program not in programs.WHOLE
+    if is_cluster:
+        return all(_has_option(call, f"-{each}") for each in word[1:])
+    same = _same(call, word)
+    if programs.FORCE in same and any(each.startswith("+") for each in _pushed(call)):
+        return True
+    return any(each in options or (len(each) == 2 and each[1] in call.letters) for each in same)
+
+
+def _same(call: calls.Call, word: str) -> set[str]:
+    """Return the names of an option."""
+    pairs = [each.split("=") for each in programs.SAME.get(calls.found_in(programs.SAME, call), "").split()]
+    found = {word}
+    for pair in (*pairs, *pairs):  # `-R` is `-r`, which is `--recursive`
+        found |= set(pair) if found & set(pair) else set()
+    return found
 
 
 def _operands(call: calls.Call) -> Sequence[str]:
     """Return operands and values of options; of a push, the branches that it names, too."""
-    found = [*call.operands, *(value for _, value in call.options if value and not value.startswith("-"))]
-    if call.program == "git" and call.operands[:1] == ["push"]:
-        found += [each.rpartition(":")[2].removeprefix("+").removeprefix(_HEADS) for each in call.operands[1:]]
-    return found
+    values = (value for _, value in call.options if value and not value.startswith("-"))
+    branches = (each.rpartition(":")[2].removeprefix("+").removeprefix(_HEADS) for each in _pushed(call))
+    return [*call.operands, *values, *branches]
 
 
-def _of_command(pattern: Pattern, command: Command, before: Iterable[Command], work: Work) -> Verdict | None:
+def _pushed(call: calls.Call) -> list[str]:
+    """Return what `git push` names, such as `origin` and `+HEAD:main`."""
+    return call.operands[1:] if call.program == "git" and call.operands[:1] == ["push"] else []
+
+
+def _of_command(pattern: Pattern, command: Command, done: Iterable[Command], work: Work) -> Verdict | None:
     if any(matches(each, command) for each in pattern.broken):
         is_said = _is_said(pattern, command)
         if is_said is None:
             return None
-        return _unless_excused(pattern, _joined(before, command), work) if is_said else Verdict.FOLLOWED
+        return _unless_excused(pattern, done, work) if is_said else Verdict.FOLLOWED
     is_near = any(each.words and has_words(each, command) for each in pattern.broken)
     return Verdict.FOLLOWED if is_near or any(matches(each, command) for each in pattern.about) else None
-
-
-def _joined(before: Iterable[Command], command: Command) -> list[Command]:
-    """Return the commands that have succeeded when this one runs, as its own text says."""
-    return [each for each in before if each.chain == command.chain]
 
 
 def _is_said(pattern: Pattern, command: Command) -> bool | None:
@@ -175,13 +201,19 @@ def _of_edit(pattern: Pattern, file: str, content: tuple[str, str], work: Work) 
     after, before = content
     if pattern.contents and not any(each in after and each not in before for each in pattern.contents):
         return Verdict.FOLLOWED if is_named else None
-    return _unless_excused(pattern, (), work)
+    return _unless_excused(pattern, work.commands, work)
 
 
-def _unless_excused(pattern: Pattern, joined: Sequence[Command], work: Work) -> Verdict:
-    """Return BROKEN, unless the person has asked for it, or what has to come first has succeeded."""
+def _unless_excused(pattern: Pattern, done: Iterable[Command], work: Work) -> Verdict:
+    """Return BROKEN, unless the person has asked for it, or all that has to come first has succeeded."""
     if pattern.asked and is_asked(pattern.asked, work.prompt):
         return Verdict.FOLLOWED
-    done = (*work.commands, *joined)
-    has_all = pattern.first and all(any(matches(form, each) for each in done) for form in pattern.first)
+    known = tuple(done) if pattern.first else ()
+    has_all = pattern.first and all(any(matches(form, each) for each in known) for form in pattern.first)
     return Verdict.FOLLOWED if has_all else Verdict.BROKEN
+
+
+def _edits(command: Command) -> bool:
+    """Return whether a command changes a file of the project: in place, or by a text that it is given."""
+    has_text = bool(command.input) or command.words[0] in programs.IN_PLACE
+    return has_text and any(globs.relative(each, "") for each in command.writes)

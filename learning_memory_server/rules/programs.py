@@ -1,94 +1,9 @@
-"""What is known of programs: which run other commands, which options take a value, and which say or write something.
+"""What is known of programs: which options take a value, which are the same, and which say or write something.
 
 Nothing here decides what an agent is shown: a program that is missing is read as it stands.
 """
 
-from typing import Final, NamedTuple
-
-
-class Wrapper(NamedTuple):
-    """A program, with its sub-command, that runs what stands behind its options and so many operands of its own."""
-
-    values: str = ""  # its options that take a value
-    skip: int = 0
-    is_text: bool = False  # the rest is joined, and read by a shell
-    assigns: bool = False  # `NAME=value` may stand in front
-
-
-_EXEC: Final = Wrapper("-w --workdir -e --env -u --user --env-file --detach-keys --index", skip=1)
-_RUN: Final = Wrapper(
-    f"{_EXEC.values} -v --volume -p --publish --name --network --net --entrypoint -m --memory --cpus -l --label --mount "
-    "--platform -h --hostname --add-host --gpus --ipc --pull --restart --shm-size --tmpfs --ulimit --cap-add --device",
-    skip=1,
-)
-_PACKAGE: Final = Wrapper("-p --package -c --call --node-options")
-_POETRY: Final = Wrapper("-C --directory -P --project -p --python -e --env --with --extra --group --env-file --package")
-
-WRAPPERS: Final = {
-    "sudo": Wrapper("-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot", assigns=True),
-    "doas": Wrapper("-u -C"),
-    "env": Wrapper("-u --unset -C --chdir -P -S --split-string", assigns=True),
-    "cross-env": Wrapper(assigns=True),
-    "timeout": Wrapper("-k --kill-after -s --signal", skip=1),
-    "gtimeout": Wrapper("-k --kill-after -s --signal", skip=1),
-    "nohup": Wrapper(),
-    "setsid": Wrapper(),
-    "command": Wrapper(),
-    "builtin": Wrapper(),
-    "exec": Wrapper("-a"),
-    "time": Wrapper("-f --format -o --output"),
-    "gtime": Wrapper("-f --format -o --output"),
-    "nice": Wrapper("-n --adjustment"),
-    "ionice": Wrapper("-c -n --class --classdata"),
-    "stdbuf": Wrapper("-i -o -e --input --output --error"),
-    "caffeinate": Wrapper("-t -w"),
-    "chronic": Wrapper(),
-    "unbuffer": Wrapper(),
-    "busybox": Wrapper(),
-    "rtk": Wrapper(),
-    "strace": Wrapper("-e -o -p -s -u"),
-    "xvfb-run": Wrapper("-n -s -f --server-num --server-args"),
-    "flock": Wrapper("-w -E --timeout", skip=1),
-    "watch": Wrapper("-n --interval", is_text=True),
-    "parallel": Wrapper("-j --jobs -I -a --arg-file", is_text=True),
-    "xargs": Wrapper("-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file --replace"),
-    "eval": Wrapper(is_text=True),
-    "ssh": Wrapper("-p -i -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w", skip=1, is_text=True),
-    "dotenv": Wrapper("-f -e"),
-    "direnv exec": Wrapper(skip=1),
-    "mise exec": Wrapper(),
-    "doppler run": Wrapper("-p -c --project --config"),
-    "op run": Wrapper("--env-file"),
-    "docker exec": _EXEC,
-    "docker run": _RUN,
-    "docker compose exec": _EXEC,
-    "docker compose run": _RUN,
-    "docker-compose exec": _EXEC,
-    "docker-compose run": _RUN,
-    "podman exec": _EXEC,
-    "podman run": _RUN,
-    "kubectl exec": Wrapper("-c --container", skip=1),
-    "uv run": Wrapper(f"{_POETRY.values} --with-requirements --index --index-url"),
-    "uvx": Wrapper("--from --with -p --python"),
-    "poetry run": _POETRY,
-    "pipenv run": _POETRY,
-    "pdm run": _POETRY,
-    "hatch run": _POETRY,
-    "rye run": _POETRY,
-    "bundle exec": Wrapper(),
-    "npx": _PACKAGE,
-    "bunx": _PACKAGE,
-    "pnpx": _PACKAGE,
-    "npm exec": _PACKAGE,
-    "pnpm exec": _PACKAGE,
-    "pnpm dlx": _PACKAGE,
-    "yarn exec": _PACKAGE,
-    "yarn dlx": _PACKAGE,
-    "bun x": _PACKAGE,
-}
-SHELLS: Final = frozenset("sh bash zsh dash ksh ash fish su".split())
-SHELL_VALUES: Final = "-o -O +O -c --rcfile --init-file"
-PYTHONS: Final = ("python", "pypy")
+from typing import Final
 
 VALUES: Final = {
     "git": "-C -c --git-dir --work-tree --namespace --config-env --super-prefix",
@@ -198,6 +113,33 @@ TARGETS: Final = frozenset(
     "make gmake just task gradle gradlew mvn mvnw tox nox npm-run-all run-s run-p pytest rake".split()
 )
 """Programs whose operands may stand in any order."""
+RUNNERS: Final = frozenset("npm pnpm yarn".split())
+SCRIPTS: Final = frozenset("test start stop restart".split())
+"""Scripts of these runners that need no `run`."""
+SAME: Final = {
+    "git push": "-f=--force -d=--delete -n=--dry-run -u=--set-upstream",
+    "git commit": "-n=--no-verify -a=--all -s=--signoff -m=--message -F=--file",
+    "git add": "-A=--all -p=--patch -f=--force -u=--update",
+    "git branch": "-d=--delete -f=--force",
+    "git clean": "-f=--force -n=--dry-run",
+    "git rebase": "-i=--interactive",
+    "git stash": "-u=--include-untracked",
+    "git tag": "-d=--delete -f=--force -m=--message",
+    "rm": "-R=-r -r=--recursive -f=--force -i=--interactive",
+    "cp": "-R=-r -r=--recursive -f=--force",
+    "npm": "-g=--global -D=--save-dev -f=--force",
+    "pnpm": "-g=--global -D=--save-dev -f=--force",
+    "docker": "-d=--detach -f=--force",
+    "docker-compose": "-d=--detach -v=--volumes",
+    "docker compose": "-d=--detach -v=--volumes",
+    "kubectl": "-f=--filename -A=--all-namespaces",
+    "gh pr merge": "-s=--squash -m=--merge -r=--rebase -d=--delete-branch",
+    "gh pr create": "-d=--draft -t=--title -b=--body",
+    "make": "-B=--always-make -k=--keep-going -n=--dry-run",
+}
+"""Options with two names."""
+FORCE: Final = "--force"
+"""What a `+` in front of a branch says to `git push`."""
 
 _GH: Final = frozenset("-t --title --subject -b --body -n --notes -c --comment".split())
 _GIT: Final = frozenset({"-m", "--message"})
@@ -243,3 +185,8 @@ WRITES: Final = {
 """Which of a program's operands it writes or removes."""
 IN_PLACE: Final = frozenset({"sed", "gsed", "perl"})
 """Programs that write only with -i, and whose first operand is a script unless an option has it."""
+SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
+"""Options that have their script."""
+FETCHING: Final = frozenset({"curl", "wget"})
+OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
+"""Options of these programs that name the file they write."""

@@ -1,53 +1,52 @@
 """What a shell text runs: its commands as the shell would pass them, with what they are given and what they write."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+import posixpath
+import re
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules import calls, programs
+from learning_memory_server.rules import calls, wrappers
+from learning_memory_server.rules.redirections import Redirections
+from learning_memory_server.rules.statements import Leave, inside
 from learning_memory_server.rules.words import Word, Words
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-READ_MAX: Final = 8_000  # Characters of a text; what is behind them is not seen
-TEXTS_MAX: Final = 50  # Texts in texts, such as those of `bash -c`
+READ_MAX: Final = 8_000
+"""Characters of a text that are read, and twice as many with the texts in it, such as those of `bash -c`."""
+TEXTS_MAX: Final = 50
+"""Texts in a text, and commands that run one another."""
 COMMANDS_MAX: Final = 1_000
-_STATEMENTS: Final = frozenset(
-    "command redirected_statement list pipeline subshell compound_statement if_statement while_statement for_statement "
-    "c_style_for_statement case_statement negated_command declaration_command variable_assignment "
-    "variable_assignments function_definition test_command unset_command else_clause elif_clause case_item".split()
-)
-_ENDS: Final = frozenset({"exit", "return", "false"})
-_HERE: Final = frozenset({"eval", "source", "."})  # They read a text in the same shell
-_REMOTE: Final = frozenset({"ssh"})
+_HEREDOC: Final = re.compile(r"<<-?[ \t]{0,9}(['\"\\]?)([A-Za-z_]\w{0,63})")
+_HERE: Final = frozenset("eval source .".split())  # They read a text in the same shell
+_REMOTE: Final = "ssh"
 _ELSEWHERE: Final = "/elsewhere"  # A folder of another machine
+_SCRIPT: Final = re.compile(r"(?!#!)|#![^\n]{0,99}sh\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. Commands of one `chain` run only if those before it in the same chain have succeeded."""
+    """One command. Those of one `chain` run only if those before it in the chain have succeeded."""
 
-    words: tuple[str, ...]  # its name without its folder, and what the shell would pass to it
+    words: tuple[str, ...]  # its name without a folder, and what the shell would pass to it
     texts: tuple[str, ...] = ()  # messages and bodies, a title before a body
     input: str = ""  # what it is given by a heredoc, a here-string, or by `echo` in a pipe
-    writes: tuple[str, ...] = ()  # files that it writes or removes, relative to where the text starts
-    chain: int = 0
+    writes: tuple[str, ...] = ()  # files that it writes or removes, from the folder where the text starts
+    chain: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a text runs. A command that runs another stands before it."""
+    """What a text runs. A command that runs another stands before it, with all of its words."""
 
     commands: tuple[Command, ...] = ()
     is_certain: bool = True  # whether all of it was read
 
 
 def read(text: str) -> Script:
-    """Return what a shell text runs, so far as it says."""
+    """Return what a shell text runs, so far as it says. A function's body counts if the text calls it."""
     reader = _Reader(is_certain=len(text) <= READ_MAX)
     reader.add(text[:READ_MAX])
     reader.walk()
@@ -62,219 +61,144 @@ def _parser() -> "Parser":
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Leave:
-    """Stands where a chain ends, or, with a folder, where a subshell ends: the shell is there again."""
-
-    folder: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Redirects:
-    """What the redirections of a command say."""
-
-    given: str | None = None
-    writes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
 class _Reader:
     """Reads texts, nested ones too, with a stack of its own: a text may nest deeper than Python's."""
 
-    is_certain: bool = True
-    commands: list[Command] = field(default_factory=list)
-    stack: "list[Node | _Leave]" = field(default_factory=list)
-    words: Words = field(default_factory=Words)
-    redirects: dict[int, _Redirects] = field(default_factory=dict)  # by a node's id
-    functions: "dict[str, Node]" = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)  # what was written before, by its name
-    trees: list[object] = field(default_factory=list)  # An id is a node's own only while its tree lives
-    folder: str = ""
-    chain: int = 0
-    is_strict: bool = False  # after `set -e`
+    def __init__(self, *, is_certain: bool) -> None:
+        self.is_certain = is_certain
+        self.commands: list[Command] = []
+        self._stack: list[Node | Leave] = []
+        self._words = Words()
+        self._redirections = Redirections(self._words)
+        self._functions: dict[str, Node] = {}
+        self._files: dict[str, str] = {}  # what was written to a file before
+        self._trees: list[object] = []  # an id is a node's own only while its tree lives
+        self._left = 2 * READ_MAX
+        self._folder = ""
+        self._chain = 0
+        self._is_strict = False  # after `set -e`
 
     def add(self, text: str) -> None:
         """Put a text on the stack."""
-        if len(self.trees) >= TEXTS_MAX or len(text) > READ_MAX:
+        self._left -= len(text)
+        if self._left < 0 or len(self._trees) >= TEXTS_MAX:
             self.is_certain = False
             return
         tree = _parser().parse(text.encode("utf-8", "replace"))
-        self.is_certain = self.is_certain and not tree.root_node.has_error
-        self.trees.append(tree)
-        self.stack.append(tree.root_node)
+        if tree.root_node.has_error:
+            self.is_certain = False
+            # A shell ends a heredoc at the end of the text; so what was data is not read as commands
+            tree = _parser().parse(_ended(text).encode("utf-8", "replace"))
+        self._trees.append(tree)
+        self._stack.append(tree.root_node)
 
     def walk(self) -> None:
         """Read what is on the stack."""
-        while self.stack:
-            node = self.stack.pop()
-            if len(self.commands) > COMMANDS_MAX:
+        while self._stack:
+            node = self._stack.pop()
+            if len(self.commands) >= COMMANDS_MAX:
                 self.is_certain = False
                 return
-            if isinstance(node, _Leave):
-                if node.folder is None:
-                    self.chain += not self.is_strict
-                else:
-                    self.folder = node.folder
-                continue
-            match node.type:
-                case "function_definition":
-                    self._define(node)
-                    continue
-                case "redirected_statement":
-                    self._redirect(node)
-                case "pipeline":
-                    self._pipe(list(node.named_children))
-                case "variable_assignment":
-                    self.words.assign(node)
-                case "for_statement":
-                    self.words.forget(node)
-                case "command":
-                    self.stack.extend(reversed(self._inside(node)))
+            if isinstance(node, Leave):
+                self._leave(node)
+            elif node.type == "function_definition":
+                self._define(node)
+            else:
+                self._note(node)
+                self._stack += reversed(inside(node, self._folder))
+                if node.type == "command":
                     self._command(node)
-                    continue
-            self.stack.extend(reversed(self._inside(node)))
 
-    def _inside(self, node: "Node") -> "list[Node | _Leave]":
-        """Return what is in a node, with the ends of chains."""
-        found: list[Node | _Leave] = []
-        if node.type == "command":
-            # Assignments in front of a command are its own
-            return [part for each in node.named_children for part in _values_of(each)]
-        was_statement = has_or = False
-        for child in node.children:
-            if not child.is_named:
-                has_or = has_or or child.type == "||"
-                was_statement = was_statement and child.type != "then"
-                continue
-            if child.type == "comment":
-                continue
-            is_statement = child.type in _STATEMENTS
-            if node.type == "list":
-                found += [_Leave()] if has_or and was_statement and not _ends(child) else []
-            elif was_statement and is_statement and node.type != "pipeline" and not _is_guard(found):
-                found.append(_Leave())
-            was_statement, has_or = is_statement, False
-            found.append(child)
-        if node.type in {"subshell", "command_substitution", "process_substitution"}:
-            found.append(_Leave(self.folder))
-        return found
+    def _leave(self, mark: Leave) -> None:
+        if mark.folder is None:
+            self._chain += not self._is_strict
+        else:
+            self._folder = mark.folder
 
     def _define(self, node: "Node") -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name and body:
-            self.functions[self.words.text(name)] = body
+            self._functions[self._words.text(name)] = body
 
-    def _redirect(self, node: "Node") -> None:
-        """Note for the command of a statement what its redirections say."""
-        body = node.child_by_field_name("body")
-        found = self._of_redirects(node)
-        while body and body.type in {"list", "pipeline", "redirected_statement", "negated_command"}:
-            body = body.named_children[-1] if body.type in {"list", "pipeline"} else body.named_children[0]
-        if body:
-            self._note(body, found)
-        for each in node.named_children:
-            if each.type == "heredoc_redirect" and body:
-                piped = [part for part in each.named_children if part.type == "pipeline"]
-                self._pipe([node, *piped[:1]])
-
-    def _of_redirects(self, node: "Node") -> _Redirects:
-        found = _Redirects()
-        for each in node.children:
-            if each.type == "heredoc_redirect":
-                found = replace(found, given=self.words.heredoc(each))
-                inner = self._of_redirects(each)
-                found = replace(found, writes=(*found.writes, *inner.writes))
-            elif each.type == "herestring_redirect" and each.named_children:
-                found = replace(found, given=self.words.value(each.named_children[0]).text)
-            elif each.type == "file_redirect" and any(part.type in _WRITING for part in each.children):
-                files = [self.words.value(part).text for part in each.children_by_field_name("destination")]
-                found = replace(found, writes=(*found.writes, *filter(calls.is_file, files)))
-        return found
-
-    def _note(self, node: "Node", more: _Redirects) -> None:
-        old = self.redirects.get(node.id, _Redirects())
-        given = old.given if more.given is None else more.given
-        self.redirects[node.id] = _Redirects(given, (*old.writes, *more.writes))
-
-    def _pipe(self, stages: "list[Node]") -> None:
-        """Give what a stage prints, if its text says so, to the next one."""
-        for first, second in pairwise(stages):
-            printed = self.words.printed(first)
-            target: Node | None = second
-            while target and target.type in {"redirected_statement", "list", "pipeline"}:
-                target = target.named_children[0] if target.named_children else None
-            if target and printed is not None:
-                self._note(target, _Redirects(printed))
+    def _note(self, node: "Node") -> None:
+        """Note what a statement says of those in it or behind it."""
+        match node.type:
+            case "redirected_statement":
+                self._redirections.note_statement(node)
+            case "pipeline":
+                self._redirections.note_pipeline(node.named_children)
+            case "variable_assignment":
+                self._words.assign(node)
+            case "for_statement":
+                self._words.forget(node)
 
     def _command(self, node: "Node") -> None:
-        """List a command, and what it runs."""
-        if node.has_error:
-            self.is_certain = False
-        words = self.words.of_command(node)
-        if not words:
-            return
-        found, own = self.redirects.get(node.id, _Redirects()), self._of_redirects(node)
-        given = found.given if own.given is None else own.given
-        self._list(words, given, (*found.writes, *own.writes))
+        words = self._words.of_command(node)
+        redirected = self._redirections.of(node)
+        runs = self._list(words, redirected.given, redirected.writes) if words else []
+        while runs:
+            # Each text is read after the command that runs it, so the last one goes onto the stack first
+            each = runs.pop()
+            if each.text:
+                self.add(each.text)
 
-    def _list(self, words: list[Word], given: str | None, writes: tuple[str, ...]) -> None:
-        texts: list[str] = []
-        while words:
-            name = words[0].text.rpartition("/")[2] or words[0].text
-            plain = (name, *(each.text for each in words[1:]))
-            self.is_certain = self.is_certain and words[0].is_known
+    def _list(self, words: list[Word], given: str | None, writes: tuple[str, ...]) -> list[calls.Inner]:
+        """List a command and those that it runs, and return the texts that they run."""
+        texts: list[calls.Inner] = []
+        waiting = [(words, given, writes)]
+        most = min(len(self.commands) + TEXTS_MAX, COMMANDS_MAX)
+        while waiting and len(self.commands) < most:
+            words, given, writes = waiting.pop()
+            path = words[0].text
+            plain = (path.rpartition("/")[2] or path, *(each.text for each in words[1:]))
             call = calls.parsed(plain)
-            said = calls.texts_of(call, given or "", self.files)
+            said = calls.texts_of(call, given, self._written)
             files = tuple(self._from_here(each) for each in (*writes, *calls.written_by(call)))
-            self.commands.append(Command(plain, said, given or "", files, self.chain))
-            self._effects(call, given, files)
-            runs = list(calls.inner(plain, given, self.files))
-            texts += [each.text for each in runs if each.text]
-            if not runs and name in programs.SHELLS and not call.operands and given is None:
-                self.is_certain = self.is_certain and bool(call.letters & {"c"} or call.options)
-            inner = [each.words for each in runs if each.words]
-            for extra in inner[1:]:
-                self._list([Word(each) for each in extra], None, ())
-            words, writes = [Word(each) for each in inner[0]] if inner else [], ()
-            if texts and name not in _HERE:
-                self.stack.append(_Leave(self.folder))
-                self.folder = _ELSEWHERE if name in _REMOTE else self.folder
-        for text in reversed(texts):
-            self.add(text)
+            self.commands.append(Command(plain, said, given or "", files, self._chain))
+            self._note_effects(call, given, files)
+            runs = list(calls.inner(plain, given, self._written))
+            content = self._written(path) if "/" in path else None
+            if content and _SCRIPT.match(content):
+                runs.append(calls.Inner(text=content))
+            self.is_certain = self.is_certain and words[0].is_known and not _is_unknown(call, given, runs)
+            waiting += [([Word(word) for word in each.words], given, ()) for each in reversed(runs) if each.words]
+            found = [each for each in runs if each.text]
+            if found and call.program not in _HERE:
+                self._stack.append(Leave(self._folder))
+                self._folder = _ELSEWHERE if call.program == _REMOTE else self._folder
+            texts += found
+        self.is_certain = self.is_certain and not waiting
+        return texts
 
-    def _effects(self, call: calls.Call, given: str | None, files: tuple[str, ...]) -> None:
+    def _note_effects(self, call: calls.Call, given: str | None, files: tuple[str, ...]) -> None:
         """Note what a command changes for those behind it."""
         if call.program == "cd" and call.operands:
-            self.folder = str(PurePosixPath(self.folder, call.operands[0]))
+            self._folder = posixpath.join(self._folder, call.operands[0])
         elif call.program == "set" and "e" in call.letters:
-            self.is_strict = True
-        elif call.program == "cat" and given is not None and not call.operands:
-            self.files |= dict.fromkeys(files, given)
-        elif body := self.functions.pop(call.program, None):
-            self.stack.append(body)
+            self._is_strict = True
+        elif call.program in {"cat", "tee"} and given is not None:
+            self._files |= dict.fromkeys(map(posixpath.normpath, files), given)
+        elif body := self._functions.pop(call.program, None):
+            self._stack.append(body)
+
+    def _written(self, file: str) -> str | None:
+        """Return what the text itself has written to a file before."""
+        return self._words.substituted.get(file) or self._files.get(posixpath.normpath(self._from_here(file)))
 
     def _from_here(self, file: str) -> str:
-        return str(PurePosixPath(self.folder, file)) if self.folder else file
+        return posixpath.join(self._folder, file) if self._folder and not file.startswith("~") else file
 
 
-_WRITING: Final = frozenset({">", ">>", ">|", "&>", "&>>"})
-
-
-def _values_of(node: "Node") -> "Iterator[Node]":
-    if node.type == "variable_assignment":
-        value = node.child_by_field_name("value")
-        yield from [value] if value else []
-    else:
-        yield node
-
-
-def _ends(node: "Node") -> bool:
-    return (node.text or b"").decode(errors="replace").split(None, 1)[:1] in [[each] for each in _ENDS]
-
-
-def _is_guard(found: "list[Node | _Leave]") -> bool:
-    """Return whether the last statement is `test || exit`: what follows runs only if it succeeded."""
-    last = found[-1] if found else None
-    if last is None or isinstance(last, _Leave) or last.type != "list":
+def _is_unknown(call: calls.Call, given: str | None, runs: list[calls.Inner]) -> bool:
+    """Return whether a command is a shell that is given commands from elsewhere."""
+    if call.program not in wrappers.SHELLS or any(each.words or each.text for each in runs):
         return False
-    return any(each.type == "||" for each in last.children) and _ends(last.named_children[-1])
+    if call.operands:
+        return call.operands[0].startswith("<(")
+    return given is None and not any(name.startswith("--") for name, _ in call.options)
+
+
+def _ended(text: str) -> str:
+    """Return a text with the ends of heredocs that it lacks."""
+    lines = {each.strip() for each in text.splitlines()}
+    return "\n".join([text, *(name for _, name in _HEREDOC.findall(text) if name not in lines)])

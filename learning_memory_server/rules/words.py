@@ -12,7 +12,10 @@ _ESCAPED_IN_STRING: Final = re.compile(r'\\([\n"\\$`])')
 _ANSI: Final = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_NAMES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _DEEP: Final = 5
-_PARTS: Final = ("command_name", "concatenation", "string", "translated_string")
+_PARTS: Final = frozenset("command_name concatenation string translated_string".split())
+_EXPANSIONS: Final = frozenset(
+    "simple_expansion expansion command_substitution arithmetic_expansion process_substitution".split()
+)
 
 
 class Word(NamedTuple):
@@ -28,6 +31,8 @@ class Words:
     """Reads words, with the variables that were set to a text before."""
 
     variables: dict[str, str] = field(default_factory=dict)
+    substituted: dict[str, str] = field(default_factory=dict)  # what `<(...)` prints, by its text
+    depth: int = 0  # of texts that are printed into one another
 
     def text(self, node: "Node") -> str:
         """Return a node's text as it stands."""
@@ -48,26 +53,26 @@ class Words:
 
     def value(self, node: "Node", depth: int = 0) -> Word:
         """Return the value of a node."""
-        raw = self.text(node)
-        match node.type:
-            case "raw_string":
-                return Word(raw[1:-1])
-            case "ansi_c_string":
-                return Word(_ANSI.sub(_of_ansi, raw[2:-1]))
-            case "simple_expansion" | "expansion":
-                name = raw.strip("${}")
-                is_known = name in self.variables
-                return Word(self.variables[name] if is_known else raw, is_known, is_quoted=False)
-            case "command_substitution":
-                printed = self._printed_inside(node)
-                return Word(raw, is_known=False) if printed is None else Word(printed.rstrip("\n"))
-            case "arithmetic_expansion" | "process_substitution":
-                return Word(raw, is_known=False)
-            case kind if kind in _PARTS and depth < _DEEP:
-                return self._joined(node, depth)
-            case "string_content":
-                return Word(_ESCAPED_IN_STRING.sub(_unescaped, raw))
+        kind, raw = node.type, self.text(node)
+        if kind in _PARTS and depth < _DEEP:
+            return self._joined(node, depth)
+        if kind in _EXPANSIONS:
+            return self._expanded(node, raw)
+        if kind == "raw_string":
+            return Word(raw[1:-1])
+        if kind == "ansi_c_string":
+            return Word(_ANSI.sub(_of_ansi, raw[2:-1]))
         return Word(_ESCAPED.sub(_unescaped, raw))
+
+    def _expanded(self, node: "Node", raw: str) -> Word:
+        """Return what stands for a variable or a command, if the text says it."""
+        if node.type == "process_substitution" and (found := self._printed_inside(node)) is not None:
+            self.substituted[raw] = found
+        if node.type == "command_substitution":
+            found = self._printed_inside(node)
+            return Word(raw, is_known=False) if found is None else Word(found.rstrip("\n"))
+        value = self.variables.get(raw.strip("${}"))
+        return Word(raw, is_known=False) if value is None else Word(value, is_quoted=False)
 
     def _joined(self, node: "Node", depth: int) -> Word:
         """Return the value of a node from its parts, with what stands between them."""
@@ -143,7 +148,13 @@ class Words:
 
     def _printed_inside(self, node: "Node") -> str | None:
         inside = [each for each in node.named_children if each.type != "comment"]
-        return self.printed(inside[0]) if len(inside) == 1 else None
+        if len(inside) != 1 or self.depth >= _DEEP:
+            return None
+        self.depth += 1
+        try:
+            return self.printed(inside[0])
+        finally:
+            self.depth -= 1
 
 
 def _echoed(name: str, rest: list[str]) -> str | None:

@@ -1,0 +1,82 @@
+"""What commands are given, by heredocs, here-strings and pipes, and the files that their redirections write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.rules.words import Words
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WRITING: Final = frozenset("> >> >| &> &>>".split())
+_DEVICES: Final = "/dev/"
+_LAST_IN: Final = frozenset({"list", "pipeline"})
+_FIRST_IN: Final = frozenset({"redirected_statement", "negated_command"})
+
+
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """What the redirections of a command say; `given` is None if nothing says what it is given."""
+
+    given: str | None = None
+    writes: tuple[str, ...] = ()
+
+    def __add__(self, more: "Redirected") -> "Redirected":
+        """Return both; what comes later counts."""
+        return Redirected(self.given if more.given is None else more.given, (*self.writes, *more.writes))
+
+
+@dataclass(slots=True)
+class Redirections:
+    """Notes what stands outside of a command before that command is read."""
+
+    words: Words
+    noted: dict[int, Redirected] = field(default_factory=dict)  # by the id of a command's node
+
+    def of(self, node: "Node") -> Redirected:
+        """Return what a command is given and writes."""
+        return self.noted.get(node.id, Redirected()) + self._own(node)
+
+    def note_statement(self, node: "Node") -> None:
+        """Note the redirections of a statement for its last command."""
+        body = node.child_by_field_name("body")
+        while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
+            body = body.named_children[-1 if body.type in _LAST_IN else 0]
+        if body:
+            self._note(body, self._own(node))
+        for each in node.named_children:
+            if each.type == "heredoc_redirect":  # The rest of its line is in it
+                self.note_pipeline([node, *(part for part in each.named_children if part.type == "pipeline")])
+
+    def note_pipeline(self, stages: "Sequence[Node]") -> None:
+        """Give what a stage prints, if its text says so, to the next one."""
+        for first, second in pairwise(stages):
+            printed, target = self.words.printed(first), second
+            while target.named_children and target.type in _LAST_IN | _FIRST_IN:
+                target = target.named_children[0]
+            if printed is not None:
+                self._note(target, Redirected(printed))
+
+    def _note(self, node: "Node", more: Redirected) -> None:
+        self.noted[node.id] = self.noted.get(node.id, Redirected()) + more
+
+    def _own(self, node: "Node") -> Redirected:
+        found = Redirected()
+        for each in node.children:
+            if each.type == "heredoc_redirect":
+                found += Redirected(self.words.heredoc(each))
+                for part in each.named_children:
+                    found += self._of_one(part)
+            else:
+                found += self._of_one(each)
+        return found
+
+    def _of_one(self, node: "Node") -> Redirected:
+        if node.type == "herestring_redirect" and node.named_children:
+            return Redirected(self.words.value(node.named_children[0]).text)
+        if node.type == "file_redirect" and any(part.type in _WRITING for part in node.children):
+            files = [self.words.value(part).text for part in node.children_by_field_name("destination")]
+            return Redirected(None, tuple(each for each in files if each and not each.startswith(_DEVICES)))
+        return Redirected()
