@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.rule import Rule, RuleCount, Unattended, When
 from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.server.claims import caller_of
@@ -216,9 +215,7 @@ def test_what_is_enforced_is_stopped_each_time_where_nobody_can_be_asked(claude:
     rule = accepted("Never push without me", PUSH, is_enforced=True, unattended=Unattended.STOP)
     seed(claude, rule)
 
-    session = claude.session(
-        "tidy up", [run("git push"), later(run("cd . && git push --force")), say("Not pushed.")]
-    )
+    session = claude.session("tidy up", [run("git push"), later(run("cd . && git push --force")), say("Not pushed.")])
 
     assert session.done.stdout == "Not pushed.\n"
     assert all("Nobody can be asked now, so go on without it." in each for each in session.results())
