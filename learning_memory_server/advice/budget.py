@@ -11,26 +11,29 @@ from learning_memory_server.system import timeouts
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that is shown at a trigger, how much of it may be rules, and the `seconds` until it is too late.
+    """The most that is shown at a trigger, and the `seconds` until it is too late.
+
+    `rules` are besides the other `items`, or take their places.
 
     How long each item may be is a matter of `text`; a session's start has `limits.CONTEXT_MAX` bytes in all.
     """
 
     items: int = 1
     rules: int = 1
+    is_shared: bool = True  # whether rules take places of the items
     seconds: float = timeouts.ADVICE + timeouts.HOOK_LESSON
 
 
 BUDGETS: Final[Mapping[TriggerKind, Budget]] = {
     TriggerKind.SESSION_START: Budget(limits.CONTEXT_LINES, limits.CONTEXT_RULES),
-    TriggerKind.SUBAGENT_START: Budget(1 + limits.CONTEXT_RULES, limits.CONTEXT_RULES),
+    TriggerKind.SUBAGENT_START: Budget(rules=limits.CONTEXT_RULES, is_shared=False),
     TriggerKind.PROMPT: Budget(),
     TriggerKind.ENTRY_START: Budget(limits.ADVICE_SHOWN, seconds=timeouts.ADVICE),
     TriggerKind.ENTRY_UPDATE: Budget(limits.ADVICE_SHOWN, seconds=timeouts.ADVICE),
-    TriggerKind.CALL: Budget(limits.RULES_AT_ONCE, limits.RULES_AT_ONCE),
-    TriggerKind.COMMAND: Budget(limits.RULES_AT_ONCE, limits.RULES_AT_ONCE),
+    TriggerKind.CALL: Budget(0, limits.RULES_AT_ONCE),
+    TriggerKind.COMMAND: Budget(0, limits.RULES_AT_ONCE),
     TriggerKind.ERROR: Budget(),
     TriggerKind.FILE: Budget(),
-    TriggerKind.STOP: Budget(1 + limits.CONTEXT_RULES, limits.CONTEXT_RULES),
-    TriggerKind.SUBAGENT_STOP: Budget(1 + limits.CONTEXT_RULES, limits.CONTEXT_RULES),
+    TriggerKind.STOP: Budget(rules=limits.CONTEXT_RULES, is_shared=False),
+    TriggerKind.SUBAGENT_STOP: Budget(rules=limits.CONTEXT_RULES, is_shared=False),
 }

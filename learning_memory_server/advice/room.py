@@ -82,7 +82,8 @@ class Room:
             passing = text.fitting(limited(passing), self.notes(situation.caller))
         budget = BUDGETS[situation.trigger.kind]
         rules = [each for each in passing if each.kind is AdviceKind.RULE][: budget.rules]
-        return [*rules, *(each for each in passing if each.kind is not AdviceKind.RULE)][: budget.items]
+        others = [each for each in passing if each.kind is not AdviceKind.RULE]
+        return [*rules, *others[: max(0, budget.items - (len(rules) if budget.is_shared else 0))]]
 
     async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
         """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""

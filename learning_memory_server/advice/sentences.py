@@ -77,7 +77,7 @@ def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user")
         return f"{noun.replace('ule', 'ules', 1)}: {several}."
     (rule,) = rules
     text = one_line(rule.text)
-    end = "" if text.endswith((".", "!", "?")) else "."
+    end = "" if text[-1:] in ".!?" else "."
     if rule.origin.kind is OriginKind.FILE and rule.origin.name:
         return f'{noun}, from {one_line(rule.origin.name)} (accepted {_day(rule.created_at, now)}): "{text}"{end}'
     return f'{noun} ({_source(rule, now)}): "{text}"{end}'

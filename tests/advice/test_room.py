@@ -61,6 +61,7 @@ async def passing(services: Services, trigger: Trigger, *sources: Fixed) -> list
 @pytest.mark.parametrize("kind", list(BUDGETS))
 async def test_no_trigger_shows_more_than_its_budget(services: Services, kind: TriggerKind) -> None:
     most = {TriggerKind.ENTRY_START: 2, TriggerKind.ENTRY_UPDATE: 2, TriggerKind.SESSION_START: 3}
+    most |= {TriggerKind.CALL: 0, TriggerKind.COMMAND: 0}
     found = await passing(services, Trigger(kind), Fixed(offered(*map(lesson, range(9)))))
     assert found == [lesson(number).id for number in range(most.get(kind, 1))]
 

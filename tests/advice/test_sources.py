@@ -53,7 +53,7 @@ async def services(services: Services) -> Services:
 
 async def test_the_sources_come_in_this_order(services: Services) -> None:
     assert [type(each).__name__.removesuffix("Source") for each in services.room.sources] == [
-        *("Ties", "OpenEntries", "Place", "Lessons", "Values", "WrongBeliefs")
+        *("Rules", "Ties", "OpenEntries", "Place", "Lessons", "Values", "WrongBeliefs")
     ]
 
 

@@ -65,7 +65,7 @@ def test_the_account_of_the_past_comes_first(run: Run, transcripts: Path) -> Non
     write_sessions(transcripts)
     done = run("start")
     lines = [line.strip() for line in done.stdout.splitlines() if " sessions  " in line]
-    assert lines[0].startswith("3 sessions  `python -m pytest -q`: /usr/bin/python: No module named pytest;")
+    assert lines[0].startswith("1  3 sessions  `python -m pytest -q`: /usr/bin/python: No module named pytest;")
     assert "`python3 -m pytest -q` worked next in 3/3" in printed(done)
     assert len(lines) == 3
     document = json.loads(run("start", "--json").stdout)

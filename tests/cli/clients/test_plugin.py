@@ -58,7 +58,7 @@ def test_each_hook_gives_the_tool_an_event_with_parts_that_it_knows_and_is_soon_
     assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) == {"event"}
     given = {name for each in calls for name in each["input"]["event"]}
     described = set(re.findall(r"`(\w+)`", tool.input_schema["properties"]["event"]["description"]))
-    assert given == described - {"unknown", "source", "alone", "true"}
+    assert given == described - {"unknown", "source", "alone", "loads", "true"}
     assert all(each["timeout"] <= 2 for each in hooks_in())
     assert all("session" in each["input"]["event"] for each in calls)
 

@@ -34,7 +34,7 @@ def ollama(url: str, name: str = "nomic-embed-text") -> dict[str, str]:
 def test_a_sound_installation_is_in_order(run: Any) -> None:
     result = printed(run("doctor"))
     assert (
-        "24 entries, 0 values, 0 verdicts, 0 advice lines, 0 failure lines, 0 memories, 0 cluster changes, 0 server lines, 0 project lines, 0 answers: all checksums match."
+        "24 entries, 0 values, 0 verdicts, 0 advice lines, 0 failure lines, 0 memories, 0 cluster changes, 0 server lines, 0 project lines, 0 answers, 0 rules, 0 rule counts: all checksums match."
         in result
     )
     assert "48 points." in result

@@ -88,7 +88,6 @@ def test_a_report_says_what_failed_and_keeps_nothing(learn: Any, run: Any, own: 
     assert "In 2 sessions your agents ran 4 commands, of which 2 failed." in done.stdout
     assert "2 sessions  `python -m pytest -q`: /usr/bin/python: No module named pytest" in printed(done)
     assert "`python3 -m pytest -q` worked next in 2/2" in printed(done)
-    assert "You refused 1 call with words." in done.stdout
     assert 'you refused  "don\'t push on Fridays" (5 Jan 2026, `make push`)' in printed(done)
     assert "Keep" not in done.output
     document = learn("--report", "--yes")
