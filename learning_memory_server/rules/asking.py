@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _CLAUSE: Final = re.compile(r"[.,;:!?\n()]+|\b(?:but|then)\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _NOT: Final = frozenset("not never without no dont cannot stop avoid".split())
-_BUT_DO: Final = frozenset("forget hesitate".split())
+_BUT_DO: Final = frozenset({"forget", "hesitate"})
 
 
 def is_asked(words: Iterable[str], prompt: str) -> bool:

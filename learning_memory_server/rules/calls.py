@@ -136,9 +136,10 @@ def _module(words: Words) -> Iterator[Inner]:
 
 
 def _found(words: Words) -> Iterator[Inner]:
-    for at, word in enumerate(words):
+    rest = iter(words)
+    for word in rest:
         if word in _FIND:
-            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, words[at + 1 :])))
+            yield Inner(tuple(takewhile(lambda each: each not in {";", "+"}, rest)))
 
 
 def _of_shell(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
@@ -202,7 +203,7 @@ def written_by(call: Call) -> Iterator[str]:
     which = programs.WRITES.get(key)
     operands = [each for each in call.operands[key.count(" ") :] if each]
     if which is None:
-        yield from call.values(frozenset({"-o", "-O", "--output"})) if call.program in {"curl", "wget"} else ()
+        yield from call.values(programs.OUTPUTS) if call.program in programs.FETCHING else ()
         return
     if call.program in programs.IN_PLACE:
         if not ("i" in call.letters or call.has("--in-place")):
@@ -221,7 +222,7 @@ def written_by(call: Call) -> Iterator[str]:
 
 
 def _has_script(call: Call) -> bool:
-    return any(call.has(each) for each in ("-e", "-E", "--expression", "-f", "--file")) or "e" in call.letters
+    return "e" in call.letters or any(name in programs.SCRIPTED for name, _ in call.options)
 
 
 def _into(operands: Sequence[str]) -> Iterator[str]:

@@ -18,7 +18,8 @@ def relative(path: str, root: str) -> str:
         base = root.rstrip("/")
         path = path[len(base) + 1 :] if path.startswith(f"{base}/") else ""
     path = posixpath.normpath(path) if path else ""
-    return "" if path in {"", "."} or path.startswith(("/", "~", "..")) else path
+    is_outside = path[:1] in {"/", "~"} or path == ".." or path.startswith("../")
+    return "" if path == "." or is_outside else path
 
 
 def matches(glob: str, path: str) -> bool:

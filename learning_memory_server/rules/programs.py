@@ -190,3 +190,8 @@ WRITES: Final = {
 """Which of a program's operands it writes or removes."""
 IN_PLACE: Final = frozenset({"sed", "gsed", "perl"})
 """Programs that write only with -i, and whose first operand is a script unless an option has it."""
+SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
+"""Options that have their script."""
+FETCHING: Final = frozenset({"curl", "wget"})
+OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
+"""Options of these programs that name the file they write."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 READ_MAX: Final = 8_000
 """Characters of a text that are read, and twice as many with the texts in it, such as those of `bash -c`."""
 TEXTS_MAX: Final = 50
+"""Texts in a text, and commands that run one another."""
 COMMANDS_MAX: Final = 1_000
 _HEREDOC: Final = re.compile(r"<<-?[ \t]{0,9}(['\"\\]?)([A-Za-z_]\w{0,63})")
 _HERE: Final = frozenset("eval source .".split())  # They read a text in the same shell
@@ -148,7 +149,8 @@ class _Reader:
         """List a command and those that it runs, and return the texts that they run."""
         texts: list[calls.Inner] = []
         waiting = [(words, given, writes)]
-        while waiting:
+        most = min(len(self.commands) + TEXTS_MAX, COMMANDS_MAX)
+        while waiting and len(self.commands) < most:
             words, given, writes = waiting.pop()
             path = words[0].text
             plain = (path.rpartition("/")[2] or path, *(each.text for each in words[1:]))
@@ -170,6 +172,7 @@ class _Reader:
                 self._stack.append(Leave(self._folder))
                 self._folder = _ELSEWHERE if call.program == _REMOTE else self._folder
             texts += found
+        self.is_certain = self.is_certain and not waiting
         return texts
 
     def _note_effects(self, call: calls.Call, given: str | None, files: tuple[str, ...]) -> None:
