@@ -103,7 +103,7 @@ def _forced(options: list[str], branches: tuple[str, ...]) -> Iterator[CallForm]
 
 
 _TO_BRANCH: Final = re.compile(
-    rf"(?:use |run |make |do )*(?:(?:direct )?(?:`?git push`?|push\w*|commit\w*|merg\w+|work\w*|changes?)(?:\s*(?:,|/|or|and|nor)\s*)*)+"
+    rf"(?:use |run |make |do )*(?:(?:direct )?(?:`?git push`?|push\w*|commit\w*|merg\w+|work\w*|changes?)(?:[\s,/]|\b(?:or|and|nor)\b)*)+"
     rf"(?:\s*(?:changes|code|commits|work|pushes))*\s*(?:to|on|into|against|onto)\s+(?:`?origin`? )?(?P<names>(?:`?(?:origin/)?(?:{phrases.BRANCHES})`?(?:\s*(?:,|/|,? or|,? and|,? nor)?\s*(?:to |on )?)?)+)"
     r"(?:branch(?:es)?)?",
     re.IGNORECASE,

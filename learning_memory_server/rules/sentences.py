@@ -43,7 +43,7 @@ _BEFORE_ASK: Final = re.compile(
     rf"{_LEAD}before (?:you )?(?P<first>[^,]+),\s*(?:please |always )*(?P<why>(?:ask|get|wait)\b.*)$", re.IGNORECASE
 )
 _ASKED: Final = (_ONLY, _ASK_BEFORE, _BEFORE_ASK)
-_CONDITION: Final = re.compile(rf"(?:^|[\s,(]+)(?P<all>(?:only )?\b(?:{phrases.CONDITIONS})\b.*)$", re.IGNORECASE)
+_CONDITION: Final = re.compile(rf"(?:^|(?<=[\s,(]))(?P<all>(?:only )?\b(?:{phrases.CONDITIONS})\b.*)$", re.IGNORECASE)
 _CONDITIONAL: Final = re.compile(
     rf"^(?:and |but |or )*(?:(?:{phrases.CONDITIONS})|on|in|for|once|as long as)\b", re.IGNORECASE
 )
@@ -55,7 +55,7 @@ _PERSON: Final = re.compile(phrases.PERSON, re.IGNORECASE)
 _SEEN_ELSEWHERE: Final = re.compile(phrases.SEEN_ELSEWHERE, re.IGNORECASE)
 _ALONE: Final = re.compile(phrases.ALONE, re.IGNORECASE)
 _FILLERS: Final = re.compile(rf"(?<![\w-])(?:{phrases.FILLERS})(?![\w-])", re.IGNORECASE)
-_REASON: Final = re.compile(rf"[\s,(]+(?:{phrases.REASONS})\b.*$", re.IGNORECASE)
+_REASON: Final = re.compile(rf"(?<=[\s,(])(?:{phrases.REASONS})\b.*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _plain(core: str) -> str:
     """Return a text without asides and words that change nothing, except in code."""
     pieces = re.split(r"(`[^`]*`)", core)
     text = "".join(each if each.startswith("`") else re.sub(r"\s+,", ",", _FILLERS.sub(" ", each)) for each in pieces)
-    return re.sub(r"(?<=\S)[.!;:]+$", "", " ".join(text.split()).strip(" ,;:"))
+    return re.sub(r"(?<=\S)[.!;:]+$", "", " ".join(text.split()).strip(" ,;:("))
 
 
 def _is_open_at(part: tuple[str, ...], at: int) -> bool:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from time import perf_counter
 from typing import Any, Final
 
 import pytest
@@ -206,3 +207,13 @@ def test_a_pattern_is_said_in_plain_words(pattern: Pattern, when: When, words: s
 def test_long_lists_are_cut() -> None:
     words = in_words(Pattern(files=tuple("abcdefghij")), When.FILE)
     assert words == "before an edit of `a`, `b`, `c`, `d`, `e`, `f`, `g` or 3 more"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["never push to" + " main" * 140 + " x", "never" + " ," * 280, "no " + "(" * 590, "do not push" + " or" * 190],
+)
+def test_no_sentence_takes_long(text: str) -> None:
+    start = perf_counter()
+    form_of(text)
+    assert perf_counter() - start < 1
