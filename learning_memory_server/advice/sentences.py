@@ -54,8 +54,11 @@ def after(rules: Sequence[Rule], now: datetime) -> str:
 
 
 def at_end(rules: Sequence[Rule], now: datetime) -> str:
-    """Return what an agent reads that is about to end its work without what rules want."""
-    return f"{named(rules, now)} This has not been done since the last edit." if rules else ""
+    """Return what an agent reads that is about to end its work without what rules want, as far as a machine sees it."""
+    if not rules:
+        return ""
+    is_seen = all(each.pattern for each in rules)
+    return f"{named(rules, now)} {'This has not been done since the last edit.' if is_seen else 'Is it done?'}"
 
 
 def left_out(number: int) -> str:

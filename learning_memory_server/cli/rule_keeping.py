@@ -59,9 +59,10 @@ def bounds_of(each: Rule) -> str:
     """Say what a yes to a rule cannot do; nothing if its breach is seen before the act."""
     if each.pattern:
         return ""
+    place = " Its folder makes no difference then." if each.folder else ""
     if each.when in {When.SESSION, When.CALL, When.FILE}:
         return (
             "No call can be recognized as a breach of this sentence. Agents are shown it at each session's start, and "
-            "nothing is counted."
+            f"nothing is counted.{place}"
         )
-    return "A machine cannot see a breach of this sentence, so nothing is counted."
+    return f"A machine cannot see a breach of this sentence, so nothing is counted.{place}"

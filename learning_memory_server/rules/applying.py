@@ -133,11 +133,17 @@ class Rules:
         work = state.agent(caller.agent or MAIN_AGENT).work
         found = []
         for rule in rules:
-            if rule.when is When.DONE and rule.pattern and (verdict := judge_end(rule.pattern, work)):
+            if rule.when is not When.DONE:
+                continue
+            verdict = judge_end(rule.pattern, work) if rule.pattern else None
+            # No machine sees whether a rule without a pattern is followed: it is shown once, after an edit.
+            is_plain = rule.pattern is None and work.is_edited
+            if verdict or is_plain:
                 state.begin([rule], caller.project, self.clock(), self.counts.find)
+            if verdict:
                 state.ends[rule.id] = rule, verdict
-                if verdict is Verdict.BROKEN and rule.id not in state.reminded_at_end:
-                    found.append(rule)
+            if (is_plain or verdict is Verdict.BROKEN) and rule.id not in state.reminded_at_end:
+                found.append(rule)
         return Judged(Act(None), tuple(found)) if found and not trigger.is_again else None
 
     async def _names(self, trigger: Trigger, caller: Caller) -> tuple[str, str]:

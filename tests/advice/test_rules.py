@@ -306,6 +306,17 @@ async def test_the_end_of_work_reminds_once_of_what_was_not_done_and_counts_what
     assert (await nobody.at(TriggerKind.STOP)).text == ""
 
 
+async def test_a_sentence_for_the_end_of_work_that_no_machine_understands_is_shown_once_after_an_edit(
+    session: Session, accept: Any
+) -> None:
+    accept(own("Tell Ann what you changed", None, When.DONE))
+    assert (await session.at(TriggerKind.STOP)).text == ""
+    await session.calls_(file="a.py", content="x")
+    said = (await session.at(TriggerKind.STOP)).text
+    assert said == 'Rule of your user (3 Feb): "Tell Ann what you changed". Is it done?'
+    assert (await session.at(TriggerKind.STOP)).text == ""
+
+
 async def test_what_must_come_first_is_what_succeeded_since_the_last_edit_of_this_agent(
     session: Session, accept: Any
 ) -> None:

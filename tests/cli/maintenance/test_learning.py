@@ -15,7 +15,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.server.claims import Claims
 from tests.client_folders import folder_name
-from tests.command_line import printed, refusal
+from tests.command_line import in_line, printed, refusal
 from tests.lessons.errors.written import NOON, Call, failed, ran, refused, write_transcript
 from tests.terminals import on_a_terminal, read_until
 
@@ -86,7 +86,7 @@ def test_a_report_says_what_failed_and_keeps_nothing(learn: Any, run: Any, own: 
     write_here(own / "second.jsonl", *MENDED, session="second", hour=1)
     done = run("learn-from", "--report")
     assert "In 2 sessions your agents ran 4 commands, of which 2 failed." in done.stdout
-    assert "2 sessions  `python -m pytest -q`: /usr/bin/python: No module named pytest" in printed(done)
+    assert "2 sessions `python -m pytest -q`: /usr/bin/python: No module named pytest" in in_line(printed(done))
     assert "`python3 -m pytest -q` worked next in 2/2" in printed(done)
     assert 'you refused  "don\'t push on Fridays" (5 Jan 2026, `make push`)' in printed(done)
     assert "Keep" not in done.output
