@@ -122,7 +122,8 @@ class Rules:
         ended, was_known = state.ran(agent, trigger.key, self.clock(), lambda: judged or Judged(Act(None)))
         if ended.broken:
             state.note_call(ended.broken, await self._kept(trigger, ended.act, caller))
-        if first := [form for each in rules if each.pattern for form in each.pattern.first]:
+        first = [form for each in rules if each.pattern for form in each.pattern.first]
+        if first or any(each.when is When.DONE for each in rules):
             if trigger.file:
                 work.edited(ended.act.file)
             elif not (trigger.error or trigger.is_background):
