@@ -49,6 +49,13 @@ _NEVER: Final = {
 }
 """Options that change what others look for, or need a client."""
 
+COMMANDS_OF_RULES: Final = {
+    **{key: ["Tell Ann first"] for key in ("TEXT", "rule test text", "WORD")},
+    "COMMAND": ["git push"],
+    **{key: ["README"] for key in ("PATH", "GLOB", "FOLDER")},
+    "FILE": ["AGENTS.md"],
+}
+"""What may be said to commands of rules, which only show something where no person is."""
 _ALONE: Final = {"reindex"}
 """Commands that take long and say only numbers: plainly is enough."""
 

@@ -12,6 +12,17 @@ from typing import Any, Final
 from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.memory import Memory, Refusal, new_memory_id
+from learning_memory_server.model.rule import (
+    CallForm,
+    Origin,
+    OriginKind,
+    Pattern,
+    Rule,
+    RuleCount,
+    RuleState,
+    When,
+    new_rule_id,
+)
 from learning_memory_server.server.claims import caller_of
 from tests.laws.program import Agent, Program
 from tests.services import run
@@ -84,8 +95,9 @@ async def sow(serve: Serve, place: Path) -> Sown:
             ids["project.open"] = (await agent.call("start_ghap", **beliefs(words, "project.open")))["id"]
     # These end a hub that serves.
     name = f"{words('project.renamed')} of old"
+    new = {"project.kept": new_memory_id(), "project.rule": new_rule_id()}
     await _run(program, "project", "rename", owner.project, name)
-    return Sown(words, replace(owner, project=name), folder, {**ids, "project": name, "project.kept": new_memory_id()})
+    return Sown(words, replace(owner, project=name), folder, {**ids, "project": name, **new})
 
 
 async def sow_live(program: Program, sown: Sown) -> None:
@@ -97,6 +109,13 @@ async def sow_live(program: Program, sown: Sown) -> None:
     text = " ".join(kept.values())
     memory = Memory(sown.ids["project.kept"], text, {}, NOON, sown.owner.project, NOON, refusal=no)
     await run(program.services, "add_records", records=[JournalRecord.of(MEMORY, memory).to_fields()])
+    services, project, name = program.services, sown.owner.project, sown.ids["project.rule"]
+    said = {each: words(f"project.rule.{each}") for each in ("text", "words", "file", "program", "call")}
+    origin = Origin(OriginKind.FILE, f"{said['file']}.md", NOON)
+    about = Pattern((CallForm((said["program"],)),))
+    rule = Rule(name, f"never {said['text']}", project, RuleState.ACCEPTED, origin, NOON, NOON, When.CALL, about)
+    services.rule_log.add(replace(rule, words=f"no {said['words']}"))
+    services.rule_counts.add(RuleCount("count_1", name, project, "owner", NOON, 1, 1, 1, call=said["call"]))
     # What `review` does for a person in a terminal.
     for thing, project in (("entry", GARDENER.project), ("project.entry", sown.owner.project)):
         answer = {"ids": [sown.ids[thing]], "said": "never", "project": project}

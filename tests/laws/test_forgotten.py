@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 import pytest
 
 from learning_memory_server.model.caller import Caller
-from tests.laws.arguments import NOT_RUN, calls, command_lines
+from tests.laws.arguments import COMMANDS_OF_RULES, NOT_RUN, calls, command_lines
 from tests.laws.program import AGENTS_TOOLS, Agent, Program, Said, commands
 from tests.laws.sowing import GARDENER, OTHER, TOPIC, Serve, Sown, id_in, sow, sow_live
+from tests.services import run
 from tests.traces import written
 
 pytestmark = pytest.mark.slow
@@ -37,6 +38,8 @@ class Fault(NamedTuple):
 
 NEED_SHARED_LESSONS: Final = ("share", "join", "leave")
 """Commands that refuse to work where no repository has shared lessons."""
+NEED_A_PERSON: Final = ("rule add", "rule edit", "rule enforce", "rule export", "rule retire")
+"""Commands that refuse to work where no person is at a terminal."""
 KNOWN_FAULTS: Final = (
     # The page that was drawn last stays as it was.
     Fault("*", "file dashboard.html", "*"),
@@ -143,8 +146,10 @@ class Walk:
             "cluster_id": clusters,
             **{key: ["2026-01-01"] for key in ("since", "DATE")},
             **{key: [self.sown.owner.project] for key in ("project", "NAME")},
-            "ID": [*entries, *memories, ids["project.value"], *clusters],
+            "ID": [*entries, *memories, ids["project.value"], *clusters, ids["project.rule"]],
             "CLIENT": ["codex"],
+            **COMMANDS_OF_RULES,
+            "rule test name": [ids["project.rule"]],
             "tags": [words("memory.tag")],
             "source": [f"about {words('memory.source')}"],
             **{key: [OTHER] for key in ("surprise", "cause", "takeaway", "result")},
@@ -185,7 +190,10 @@ async def sown_in(serve: Serve, place: Path) -> AsyncIterator[tuple[Program, Sow
 
 
 async def forget(program: Program, sown: Sown, commands: Sequence[Sequence[str]]) -> None:
-    """Run commands, in which names of things stand for their ids."""
+    """Run commands, in which names of things stand for their ids; before them, what only a person does."""
+    if rule := program.services.rule_log.find(sown.ids["project.rule"]):
+        said_by_person = {"ids": [rule.id], "project": None, "purge": False, "preview": False, "rules_too": True}
+        await run(program.services, "forget", **said_by_person)
     for words in commands:
         said = await program.command(*(sown.ids[word[1:]] if word.startswith("@") else word for word in words))
         assert not said.is_refused, said.text
@@ -215,7 +223,9 @@ async def test_no_word_of_what_is_forgotten_is_in_any_reply(serve: Serve, tmp_pa
         # Or nothing would show that a word is gone, or that a new tool, resource or command answers at all.
         assert {part for _, part in before.found} == sown.words.of.keys()
         offered = {*(f"tool {name}" for name in AGENTS_TOOLS), *(f"command {name}" for name in commands())}
-        assert offered - before.answered == {f"command {name}" for name in {*NOT_RUN, *NEED_SHARED_LESSONS}}
+        assert offered - before.answered == {
+            f"command {name}" for name in {*NOT_RUN, *NEED_SHARED_LESSONS, *NEED_A_PERSON}
+        }
         assert {name for name, count in program.logs().items() if not count} == EMPTY_LOGS
         await forget(program, sown, FORGET)
         async with program.agent(GARDENER) as agent:

@@ -11,7 +11,7 @@ import pytest
 from learning_memory_server.cli.access import Connection
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller, session_hash
-from tests.laws.arguments import calls, command_lines
+from tests.laws.arguments import COMMANDS_OF_RULES, calls, command_lines
 from tests.laws.program import AGENTS_TOOLS, TOOLS, Agent, Program, Said
 from tests.laws.sowing import TOPIC, id_in
 
@@ -111,6 +111,7 @@ def known(ids: dict[str, list[str]]) -> dict[str, list[str]]:
     return {
         **some,
         "ID": [each[0] for each in ids.values()],
+        **COMMANDS_OF_RULES,
         **{name: [f"{TOPIC} " * 20] for name in ("query", "QUERY")},
         **{name: [text(limits.VALUE_MAX, 1, TOPIC)] for name in ("text", "surprise", "cause", "takeaway", "result")},
         **{name: ["2026-01-01"] for name in ("since", "DATE")},
