@@ -23,7 +23,7 @@ def switched(call: Call, words: tuple[str, ...], branch: str) -> str:
 
 
 def concerned(call: Call, branch: str) -> str:
-    """Return the branch that a command changes: that of a commit, and of a push that names no other."""
+    """Return the branch that a commit changes, or a push that names no branch itself."""
     if call.program != "git" or not call.operands or _is_elsewhere(call):
         return ""
     if call.operands[0] == "push":

@@ -49,7 +49,7 @@ _NOT_SEEN: Final = re.compile(
     r"(?:don't|do not|not) (?:need|have|run|use|necessary|required)|never (?:run|use))\b",
     re.IGNORECASE,
 )
-"""What a machine does not see, or what makes a sentence one that only tells of something."""
+"""Conditions that a machine does not see, and signs of a sentence that only tells of something."""
 
 
 def first(sentence: Sentence) -> Pattern | None:

@@ -11,7 +11,7 @@ in_words: Final = wording.in_words
 
 
 class Formed(NamedTuple):
-    """What a machine sees of a sentence, and when it is shown."""
+    """The pattern of a sentence, and when agents are shown it."""
 
     when: When
     pattern: Pattern

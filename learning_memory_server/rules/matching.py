@@ -39,11 +39,13 @@ class Work:
 
     prompt: str = ""  # of this turn
     is_edited: bool = False
+    has_texts: bool = False  # whether a text for people was edited
     commands: dict[Command, None] = field(default_factory=dict)  # that have succeeded since the last edit, in order
 
     def edited(self, file: str) -> None:
         """Note an edit of a file: what has succeeded before says nothing of it, unless it is a text for people."""
         if globs.is_document(file):
+            self.has_texts = True
             return
         self.is_edited = True
         self.commands.clear()
@@ -166,7 +168,7 @@ def _of_command(pattern: Pattern, command: Command, done: Iterable[Command], wor
         is_said = _is_said(pattern, command)
         if is_said is None:
             return None
-        has_nothing = pattern.first and not work.is_edited  # to check: no edit is known
+        has_nothing = pattern.first and work.has_texts and not work.is_edited  # to check
         return _unless_excused(pattern, done, work) if is_said and not has_nothing else Verdict.FOLLOWED
     is_near = any(each.words and has_words(each, command) for each in pattern.broken)
     return Verdict.FOLLOWED if is_near or any(matches(each, command) for each in pattern.about) else None

@@ -150,5 +150,5 @@ _TITLES: Final = re.compile(r"\b(?:prs?|pull requests?) titles?", re.IGNORECASE)
 
 
 def _written(text: str) -> tuple[CallForm, ...]:
-    """Return commits, and pull requests where more of them is meant than their titles."""
+    """Return commits, and pull requests if a sentence is about their texts, too."""
     return (_COMMIT, *(_REQUESTS if _IN_REQUESTS.search(_TITLES.sub(" ", text)) else ()))

@@ -1,4 +1,4 @@
-"""Phrases of which rules are made, as parts of regular expressions in which letters may be capitals, as one table."""
+"""Phrases of rules, as parts of regular expressions in which letters may be capitals: one table."""
 
 from typing import Final
 
@@ -67,16 +67,16 @@ PERSON: Final = (
     "say it|i say|go-ahead|go ahead|unprompted|explicit(?:ly)?|want (?:you|it|me)|my (?:\\w+ )?(?:ok|okay|yes|approval|confirmation|word)|approv\\w*|"
     "confirm\\w*|authoriz\\w*|authoris\\w*|sign-?off)\\b"
 )
-"""What says that the person has to ask for it."""
+"""Phrases for: only if the person asks."""
 
 SEEN_ELSEWHERE: Final = (
     "\\b(?:tests?|testing|lint\\w*|review\\w*|ci|builds?|green|pass\\w*|secrets?|hotfix\\w*|code ?owners?|maintainers?|team|lead|colleague|"
     "someone|somebody|qa|staging|ticket|issue|coverage|approved pr|friday)\\b"
 )
-"""What a condition may name that no prompt says."""
+"""Names in conditions that no prompt fulfils."""
 
 ALONE: Final = "\\b(?:automatically|on your own(?: initiative)?|(?<!add )(?<!list )(?<!name )(?<!credit )(?:by )?yourself|unasked|unprompted|proactively|auto-?(?=commit|push|merge|deploy))(?![\\w])"
-"""What an agent does that was not asked."""
+"""Phrases for: although the person has not asked."""
 
 FILLERS: Final = (
     "ever|please|just|at all|under any circumstances?|for any reason(?: whatsoever)?|here|there|no matter what|not once|again|"
@@ -92,7 +92,7 @@ REASONS: Final = (
 """Words that begin a reason."""
 
 DOINGS: Final = {"push": r"push|푸시|推送|推上", "commit": r"commit|커밋|提交", "deploy": r"deploy|배포|部署"}
-"""What other languages call what is done."""
+"""Names of commands in other languages."""
 
 _ASIAN: Final = r"(?:git\s*)?(?:commit|push|deploy|커밋|푸시|배포|提交|推送|部署)"
 
@@ -120,7 +120,7 @@ ALL_USES: Final = (
     r"(?:for|as) (?:everything|anything|all (?:package|dependency|commands|scripts|python|javascript|node)[\w ]*|(?:package|dependency|dependencies) ?(?:management|manager|installs?|installation)?|packages|dependencies)|"
     r"(?:as )?(?:the )?package manager|in this (?:project|repo\w*|code ?base|monorepo)|(?:project|repo)-?wide|everywhere|exclusively|only|always|commands?|instead"
 )
-"""What says of a program that all of its uses are meant."""
+"""Phrases for all uses of a program."""
 
 TRANSLATED: Final = (
     (r"(?:请|請)?(?:不要|禁止|请勿|請勿|不得|严禁|嚴禁)\s*(?:使用|用|运行|執行|执行)\s*(?=[`a-z])", "never use "),
@@ -144,4 +144,4 @@ VERBS: Final = {
     "pull": r"(?:git )?pull(?:ing)?|`git pull`",
     "request": r"(?:open|create|creating|opening|submit|submitting) (?:new |draft )?(?:prs?|pull requests?)|`gh pr create`",
 }
-"""What may not be done unasked."""
+"""Acts that need the word of a person."""

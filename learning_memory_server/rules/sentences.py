@@ -60,7 +60,7 @@ _REASON: Final = re.compile(rf"(?<=[\s,(])(?:{phrases.REASONS})\b.*$", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Ban:
-    """What a sentence forbids: always, or unless the person has asked for it."""
+    """A thing that a sentence forbids, always or unless the person asks."""
 
     what: str  # as it stands
     core: str  # without reasons, and without words that change nothing
@@ -135,12 +135,12 @@ def _plain(core: str) -> str:
 
 
 def _is_open_at(part: tuple[str, ...], at: int) -> bool:
-    """Return whether a condition beside a clause is one of it: "if ..., do that" behind it is a sentence of its own."""
+    """Return whether another clause is a condition of this one: not "if ..., do that" behind it."""
     return any(_is_open(each) for place, each in enumerate(part) if place < at or place == len(part) - 1)
 
 
 def _is_open(clause: str) -> bool:
-    """Return whether a clause is a condition of those beside it that no pattern can have."""
+    """Return whether a clause is a condition that no pattern can have."""
     return bool(_CONDITIONAL.match(clause)) and not _FRAMED.match(clause) and not is_of_person(clause)
 
 

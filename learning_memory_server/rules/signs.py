@@ -72,7 +72,7 @@ ASKED: Final = _table(
     force="force",
     hooks="verify hook skip bypass",
 )
-"""Words of a prompt that asks for what is forbidden unless it is asked for."""
+"""Words of a prompt that asks for an act which needs the word of a person."""
 
 NAMES: Final = frozenset(
     "Dockerfile Makefile Gemfile Pipfile Procfile Rakefile Justfile LICENSE CODEOWNERS Jenkinsfile Vagrantfile Podfile".split()
@@ -100,13 +100,13 @@ NO_NAMES: Final = frozenset({".", "..", "*", "*.*"})
 """Words in the form of a name that name nothing."""
 
 DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
-"""Ends of texts for people: no test and no linter says anything of them."""
+"""Ends of files that people read: tests and linters ignore them."""
 
 YES: Final = frozenset(
     "yes yep yeah y sure ok okay go do ja oui si da please 네 예 응 좋아 好 好的 是 可以 はい".split()
 )
 YES_MAX: Final = 3
-"""What a prompt begins with that only says yes, and how many words it has: "yes, go ahead"."""
+"""First words of prompts such as "yes, go ahead", and how many words they have at most."""
 
 LABEL_MAX: Final = 5
 """Words of a line that says how messages are, without a verb: "Commit messages: one line"."""

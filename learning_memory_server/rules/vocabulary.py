@@ -40,7 +40,7 @@ BOTH: Final = PLAIN | {"bun", "jest", "python", "node", "deno", "brew", "make", 
 PIPED: Final = frozenset(
     "awk bash cat cp curl echo find git go grep head kill ls make mv node sed sh sort tail touch".split()
 )
-"""Programs of many uses: no rule forbids all of them, whatever a sentence about one use says."""
+"""Programs of many uses: no sentence about one use forbids the others."""
 
 SUBCOMMANDS: Final = frozenset(
     """
@@ -122,7 +122,7 @@ WRAPPERS: Final = dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "rtk", "sudo", "t
 ONE_USE: Final = frozenset(
     "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
 )
-"""Programs whose operands are files: each call of them does the same."""
+"""Programs whose operands are files, never sub-commands."""
 
 CHECKING: Final = frozenset("check clippy lint test typecheck vet".split())
 """Sub-commands that check something."""
@@ -145,7 +145,7 @@ USES: Final = (
     | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
     | _table(docker_compose="containers services run running commands docker")
 )
-"""What a program is for: a sentence that names such a use means all of its uses."""
+"""Uses of programs: a sentence that names one means the whole program."""
 
 USE_FILLERS: Final = frozenset(
     "for to when the all any and or of in this our your project repo repository node js python everything always".split()
@@ -204,7 +204,7 @@ ASKING: Final = {
     "pull": ("git pull",),
     "request": ("gh pr create",),
 }
-"""Commands of what may not be done unasked."""
+"""Commands for acts that need the word of a person."""
 
 INTERPRETERS: Final = frozenset({"python", "python3", "node", "bash", "sh"})
 JOINS: Final = frozenset({"or", "and", "nor", "&"})

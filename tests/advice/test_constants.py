@@ -51,8 +51,6 @@ ALLOWED: Final = {
     "rules/vocabulary.py": "the same: programs and their options",
     "rules/wording.py _SHOWN": "how much a person reads at once",
     "rules/review.py": "replaced by rules",
-    "rules/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
-    "rules/suggestions.py _HEX": "the length of an id",
     "rules/programs.py": "options of programs",
     "rules/wrappers.py": "programs that run others",
     "rules/shell.py READ_MAX": "how much is read",
@@ -73,6 +71,8 @@ ALLOWED: Final = {
     "rules/words.py _of_ansi": "escapes of the shell",
     "rules/messages.py _OTHERS_IN": "what a message in Latin letters is",
     "rules/asking.py _NOT": "words of a language",
+    "rules/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
+    "rules/suggestions.py _HEX": "the length of an id",
 }
 """What is no decision, by file and top-level name, and why; a file alone allows all of it."""
 _ORIGIN: Final = re.compile(r"\. [^.]+?, 20\d\d-\d\d: .*\d")
