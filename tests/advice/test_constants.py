@@ -40,6 +40,7 @@ ALLOWED: Final = {
     "hooks/event.py _PROMPT_MAX": "how much is read",
     "hooks/event.py event_of": "keys of an event",
     "rules/review.py": "replaced by rules",
+    "rules/masking.py": "characters",
     "rules/programs.py": "options of programs",
     "rules/wrappers.py": "programs that run others",
     "rules/shell.py READ_MAX": "how much is read",
