@@ -31,12 +31,20 @@ from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import ModelTokens
 from learning_memory_server.hub.front import hook
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, When
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 
-CEILING_MS = {"UserPromptSubmit": 25.0, "PostToolUseFailure": 40.0}
+CEILING_MS = {
+    "UserPromptSubmit": 25.0,
+    "PostToolUseFailure": 40.0,
+    "PreToolUse of Bash": 5.0,
+    "PreToolUse of Bash with thirty rules": 5.0,
+    "PreToolUse of Write with thirty rules": 5.0,
+}
 """The goal for the 95th percentile, where the model is asked about texts of the event; 20 for the others."""
 OTHERS_MS = 20.0
 TOKENS = 4_211 / 6_530
@@ -77,7 +85,26 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
     },
     "PostToolUseFailure with a tied lesson": {**TIED, "session": "told {number}"},
     "Stop": {},
+    "PreToolUse of Bash": {"folder": "/work/shop", "command": "cd app && git push origin {number}"},
+    "PreToolUse of Bash with thirty rules": {
+        "folder": "/work/shop",
+        "command": "cd app && make test{number} && git add -A && git commit -m 'Mend it' && git push origin {number}",
+        "call": "toolu_{number}",
+    },
+    "PreToolUse of Bash, denied": {
+        "folder": "/work/shop",
+        "command": "cd app && git push --force0 origin {number}",
+        "call": "toolu_{number}",
+        "session": "denied {number}",
+    },
+    "PreToolUse of Write with thirty rules": {
+        "folder": "/work/shop",
+        "file": "/work/shop/src/f{number}.py",
+        "content": "total = round(price, 1)\n" * 4_000,
+        "call": "toolu_w{number}",
+    },
 }
+RULES = 30
 BASELINE = "SubagentStop"
 
 
@@ -104,6 +131,8 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
         await calls.call(0, "start_ghap", dict(ENTRY))
         await learn_ties(services, runs + 5)
         for event, given in GIVEN.items():
+            if "rules" in event or "denied" in event:
+                services.rule_log.add_new(rules())
             taken = []
             # The first runs load what is loaded once, and are not counted.
             for number in range(runs + 5):
@@ -116,7 +145,13 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
                 result = await calls.call(
                     number,
                     "hook",
-                    {"event": {"event": event.partition(" ")[0], "session": f"s{number // 10}", **texts}},
+                    {
+                        "event": {
+                            "event": event.replace(",", " ").partition(" ")[0],
+                            "session": f"s{number // 10}",
+                            **texts,
+                        }
+                    },
                 )
                 taken.append((time.perf_counter() - began) * 1e3)
                 longest[event] = max(longest.get(event, ""), result.text, key=len)
@@ -126,19 +161,45 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
     print(f"inside the hub, {entries} entries, {runs} runs")
     for event, found in figures.items():
         said = json.loads(longest[event]).get("hookSpecificOutput", {})
-        text = said.get("additionalContext", "")
+        text = said.get("additionalContext", said.get("permissionDecisionReason", ""))
         (tokens,) = counter.count([text]) if text else (0,)
         found |= {"bytes": len(text.encode()), "tokens": round(tokens * TOKENS)}
         goal = CEILING_MS.get(event, OTHERS_MS)
         name = f"{event} (nothing to do)" if event == BASELINE else event
         print(
-            f"  {name:30} p50 {found['p50']:6.1f} ms   p95 {found['p95']:6.1f} (goal {goal:.0f})   "
+            f"  {name:38} p50 {found['p50']:6.1f} ms   p95 {found['p95']:6.1f} (goal {goal:.0f})   "
             f"longest {found['bytes']:4} bytes, about {found['tokens']} tokens"
         )
     tokens = round(sum(counter.count(told)) * TOKENS)
     size = sum(len(text.encode()) for text in told)
     print(f"  a session of 40 commands, 5 of which fail: told {len(told)} times, {size} bytes, about {tokens} tokens")
     return {"entries": entries, "events": figures, "session": {"told": len(told), "bytes": size, "tokens": tokens}}
+
+
+def rules() -> list[Rule]:
+    """Return rules of all kinds of patterns; one is broken by a push with `--force0`."""
+    at = utc_now()
+    patterns = [
+        lambda number: Pattern(broken=(CallForm(("git", "push"), having=(f"--force{number}",)),), asked=("push",)),
+        lambda number: Pattern(broken=(CallForm(("git", "commit")),), texts=(f"Co-Authored-By: {number}",)),
+        lambda number: Pattern(files=(f"live{number}/**", f"*.lock{number}")),
+        lambda number: Pattern(files=("src/**",), contents=(f"print({number}",)),
+        lambda number: Pattern(broken=(CallForm((f"npm{number}",)),), about=(CallForm(("pnpm",)),)),
+    ]
+    return [
+        Rule(
+            f"rule_{number:032x}",
+            f"The rule with the number {number}",
+            CALLER.project,
+            RuleState.ACCEPTED,
+            Origin(OriginKind.ADDED),
+            at,
+            at,
+            When.CALL,
+            patterns[number % len(patterns)](number),
+        )
+        for number in range(RULES)
+    ]
 
 
 async def learn_ties(services: Services, count: int) -> None:

@@ -84,12 +84,11 @@ class Advisor:
         elif trigger.kind is TriggerKind.PROMPT and state.started_at is None:
             # The hook at the session's start had no hub, or none that was ready in time.
             triggers.insert(0, replace(trigger, kind=TriggerKind.SESSION_START))
-        shown = list[Shown]()
+        shown, state.has_written = list[Shown](), False
         for each in triggers:
             trigger, answer = await self._once(each, caller, state)
             shown.append(answer)
-        if trigger.kind is not TriggerKind.ERROR and not any(each.candidates for each in shown):
-            # One event, one write.
+        if not state.has_written:  # One event, one write
             self.rules.save(state.rules.first_breaches())
         if trigger.kind is TriggerKind.SESSION_END:
             self.live.ended(caller.session)
@@ -131,6 +130,7 @@ class Advisor:
         situation = self._situation(trigger, caller, state)
         candidates = self.room.passing(offered, situation)
         candidates, meeting = self._settled(candidates, judged, trigger, caller, state)
+        state.has_written |= bool(observed.failure or candidates)
         if observed.failure:
             self.log.record_failure(self._with_advice(observed.failure, candidates, trigger))
         elif candidates:

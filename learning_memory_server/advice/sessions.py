@@ -32,6 +32,7 @@ class SessionState:
     loaded: set[str] = field(default_factory=set)  # ids of the lessons that its client loads as rules
     answers: Recent[str, Task[tuple[Trigger, Shown]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
     tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
+    has_written: bool = False  # whether its last event has written to the journal
     rules: RuleSession = field(default_factory=RuleSession)
 
     def __post_init__(self) -> None:

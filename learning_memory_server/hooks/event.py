@@ -8,11 +8,11 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from learning_memory_server.advice.candidates import Shown
+from learning_memory_server.hooks.edits import edit_in, edited_in, find_text, texts_in
 from learning_memory_server.lessons.errors.sanitize import ends
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
@@ -103,17 +103,9 @@ _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.D
 
 _PATH_MAX: Final = 4_096  # Characters of a path; no system opens a longer one
 _PROMPT_MAX: Final = 100_000  # Characters of a prompt that are looked at
-_EDIT_MAX: Final = 100_000  # Characters of an edit's old and new text that are looked at
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
-_FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
-_OLD: Final = ("old_string", "oldString")
-_NEW: Final = ("new_string", "newString", "content", "new_source")
-_CHANGE: Final = (*_OLD, *_NEW, "edits")
-"""The keys of old and new text, which only a tool that edits a file is given; a new file may be empty."""
 _WITH_TEXTS: Final = (BEFORE_TOOL, "PostToolUse", "AfterTool")
 """The events whose edits are looked at for what rules forbid."""
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
-"""What Codex's patches say before each file."""
 
 
 def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
@@ -136,7 +128,7 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         kind = TriggerKind.FILE
     elif kind is TriggerKind.SUBAGENT_TASK and (text("command") or text("file")):
         kind = TriggerKind.CALL
-    before, content = _edited(event)
+    before, content = edited_in(event)
     return Trigger(
         kind=kind,
         context=context,
@@ -161,20 +153,6 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
     )
 
 
-def _edited(event: Mapping[str, object]) -> tuple[str, str]:
-    """Return the old and the new text of an edit, or of several in one call, which are a list or JSON."""
-    edits = event.get("edits")
-    if isinstance(edits, str) and edits.startswith("[") and len(edits) <= 2 * _EDIT_MAX:
-        with suppress(ValueError, RecursionError):
-            edits = json.loads(edits)
-    given = [event, *(each for each in (edits if isinstance(edits, list) else ()) if isinstance(each, dict))]
-    before, content = (
-        "\n".join(text for each in given for name in names if isinstance(text := each.get(name), str) and text)
-        for names in (("before", "old_string"), ("content", "new_string"))
-    )
-    return before[:_EDIT_MAX], content[:_EDIT_MAX]
-
-
 def event_of(given: object, client: str = "") -> dict[str, str]:
     """Return what a client gives to a hook that is a command, as the event that the tool `hook` gets.
 
@@ -184,31 +162,31 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
         return {}
     dialect = _DIALECTS.get(client, _CLAUDE_CODE)
     written = dialect.written
-    event, prompt, output = (_find(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
+    event, prompt, output = (find_text(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
     tool = given.get("tool_name")
     tool_input = each if isinstance(each := given.get("tool_input"), dict) else {}
     is_start = _OTHER_NAMES.get(event or "", event) == "SessionStart"
     found: dict[str, Any] = {
         **edit_in(tool, tool_input),
-        **(_texts_in(tool_input) if event in _WITH_TEXTS else {}),
+        **(texts_in(tool_input) if event in _WITH_TEXTS else {}),
         # Only a client's main agent begins a session.
-        "agent": "" if is_start else _find(given, ("agent_id",)),
+        "agent": "" if is_start else find_text(given, ("agent_id",)),
         **({"file": given["file_path"]} if event == "InstructionsLoaded" and "file_path" in given else {}),
         "event": event,
-        "session": _find(given, _SESSION),
-        "folder": _find(given, ("cwd",)),
-        "transcript": _find(given, ("transcript_path",)),
-        "source": _find(given, ("source",)) if is_start else None,
+        "session": find_text(given, _SESSION),
+        "folder": find_text(given, ("cwd",)),
+        "transcript": find_text(given, ("transcript_path",)),
+        "source": find_text(given, ("source",)) if is_start else None,
         "loads": dialect.loads if is_start else None,
         "alone": "" if dialect.has_prompts or not is_start else "true",
         "prompt": prompt and _TOLD.sub("", prompt),
-        "command": _find(given, ("tool_input.command",)) if isinstance(tool, str) and tool in _SHELLS else None,
-        "error": _find(given, ("error",)),
+        "command": find_text(given, ("tool_input.command",)) if isinstance(tool, str) and tool in _SHELLS else None,
+        "error": find_text(given, ("error",)),
         "again": "true" if given.get("stop_hook_active") is True or (is_start and dialect.starts_late) else "",
         "output": output,
-        "stderr": _find(given, ("tool_response.stderr",)),
-        "task": _find(given, ("tool_response.backgroundTaskId",)),
-        "call": _find(given, ("tool_use_id",)),
+        "stderr": find_text(given, ("tool_response.stderr",)),
+        "task": find_text(given, ("tool_response.backgroundTaskId",)),
+        "call": find_text(given, ("tool_use_id",)),
     }
     if output is not None and not found["error"]:
         if end := written and written.match(output.rstrip()):
@@ -252,33 +230,3 @@ def answer_for(client: str, said: str) -> str:
     if not client and (line := json.loads(said).get(LINE)):
         answer[LINE] = line
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-
-
-def _find(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """Return the first text that is under one of these names, whose parts are keys."""
-    for name in names:
-        found: Any = given
-        for key in name.split("."):
-            found = found.get(key) if isinstance(found, dict) else None
-        if isinstance(found, str):
-            return found
-    return None
-
-
-def _texts_in(tool_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the old and new text in a tool's input, as parts of an event."""
-    edits = tool_input.get("edits")
-    return {
-        "before": _find(tool_input, _OLD),
-        "content": _find(tool_input, _NEW),
-        "edits": json.dumps(edits) if isinstance(edits, list) else None,
-    }
-
-
-def edit_in(tool: object, tool_input: Mapping[str, Any]) -> dict[str, str]:
-    """Return the file that a tool's input names, and whether the tool edits it, as parts of an event."""
-    patch = tool_input.get("command")
-    if tool == "apply_patch" and isinstance(patch, str) and (named := _PATCHED.search(patch)):
-        return {"file": named[1].strip(), "edit": "true"}
-    file, is_edit = _find(tool_input, _FILE), any(name in tool_input for name in _CHANGE)
-    return {"file": file, "edit": "true" if is_edit else ""} if file else {}

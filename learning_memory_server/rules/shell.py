@@ -2,11 +2,13 @@
 
 import posixpath
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.rules import branches, calls, wrappers
+from learning_memory_server.rules.masking import mask
 from learning_memory_server.rules.redirections import Redirections
 from learning_memory_server.rules.statements import Leave, inside
 from learning_memory_server.rules.words import Word, Words
@@ -48,10 +50,21 @@ class Script:
 
 def read(text: str) -> Script:
     """Return what a shell text runs, so far as it says. A function's body counts if the text calls it."""
+    masked, back = mask(text[:READ_MAX])
     reader = _Reader(is_certain=len(text) <= READ_MAX)
-    reader.add(text[:READ_MAX])
+    reader.add(masked)
     reader.walk()
-    return Script(tuple(reader.commands), reader.is_certain)
+    return Script(tuple(_unmasked(each, back) for each in reader.commands), reader.is_certain)
+
+
+def _unmasked(command: Command, back: Mapping[int, str]) -> Command:
+    """Return a command with the characters that the parser did not see."""
+    if not back:
+        return command
+    words, texts, writes = (
+        tuple(each.translate(back) for each in given) for given in (command.words, command.texts, command.writes)
+    )
+    return replace(command, words=words, texts=texts, writes=writes, input=command.input.translate(back))
 
 
 @cache

@@ -1,7 +1,9 @@
 """The situations of `golden.toml`: a small store, what occurs, and what must be shown.
 
 A situation has the `entries` of its store, by their names in the first table, with what differs here; else all of that
-table. `fillers` are more entries of one text, `texts` are prompts that others wrote before, `before` are triggers in
+table. `rules` are those of the second table that a person has accepted.
+
+`fillers` are more entries of one text, `texts` are prompts that others wrote before, `before` are triggers in
 this session or others. `shown` has the names of what is shown, each with its reason; nothing is silence.
 
 The model is the packaged one, and everything else is what a server has, but for an index in RAM.
@@ -40,11 +42,13 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.index.engines.base import Hit, Record
 from learning_memory_server.index.recipe import embed
+from learning_memory_server.journal.codec import RULE
 from learning_memory_server.lessons.values.log import document_of
 from learning_memory_server.model.advice import AdviceKind, Citation, Effect, TriggerKind
 from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Met, Resolution, RootCause
+from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
@@ -66,7 +70,13 @@ _KINDS: Final = {
     "command": TriggerKind.COMMAND,
     "file": TriggerKind.FILE,
     "stop": TriggerKind.STOP,
+    "end": TriggerKind.SUBAGENT_STOP,
+    "call": TriggerKind.CALL,
 }
+
+
+_OF_SUBAGENTS: Final = {TriggerKind.SUBAGENT_START, TriggerKind.SUBAGENT_STOP}
+_AT_ACTS: Final = {TriggerKind.CALL, TriggerKind.COMMAND}
 
 
 class Remembering(Wrapped):
@@ -104,6 +114,7 @@ class Golden:
     name: str
     given: Mapping[str, Any]
     known: Mapping[str, Mapping[str, Any]]  # the entries of the first table
+    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # those of the second table
 
     @property
     def shown(self) -> list[str]:
@@ -119,7 +130,7 @@ class Golden:
 def read_golden(path: Path = GOLDEN) -> list[Golden]:
     """Return the situations of a file."""
     document = tomllib.loads(path.read_text("utf-8"))
-    return [Golden(each["name"], each, document["entries"]) for each in document["situations"]]
+    return [Golden(each["name"], each, document["entries"], document["rules"]) for each in document["situations"]]
 
 
 def rewritten(text: str, shown: Sequence[Sequence[str]]) -> str:
@@ -172,6 +183,7 @@ class Stage:
     names: dict[str, str] = field(default_factory=dict)  # by id
     _asked: tuple[Trigger, Observed, Caller] | None = None
     _judged: Judged | None = None
+    _at_act: list[str] | None = None  # what was shown at an act, where no number decides
     _texts: list[tuple[str, Caller]] = field(default_factory=list)
 
     def caller(self, session: str = "now", agent: str = MAIN_AGENT, *, is_confirmed: bool = True) -> Caller:
@@ -184,7 +196,7 @@ class Stage:
         session = given.pop("session", "now")
         kind = _KINDS[given.pop("kind")]
         is_confirmed = given.pop("is_confirmed", True)
-        agent = "a subagent" if kind is TriggerKind.SUBAGENT_START else MAIN_AGENT
+        agent = given.pop("agent", "a subagent" if kind in _OF_SUBAGENTS else MAIN_AGENT)
         caller = replace(
             self.caller(session, agent, is_confirmed=is_confirmed), is_attended=given.pop("is_attended", True)
         )
@@ -203,6 +215,9 @@ class Stage:
             given["entry"] = replace(given["entry"], agent_session=caller.session, agent=caller.agent or "")
         if loaded := given.pop("loaded", None):
             state.loaded.update(each for each, name in self.names.items() if name in loaded)
+        if file := given.pop("loads_text", ""):
+            (self.folder / "CLAUDE.md").write_text(file, "utf-8")
+            given["loads"] = ("CLAUDE.md",)
         with mock.patch.object(observer, "place_of", return_value=place):
             return (await advisor.at(Trigger(kind, context, **given), caller)).candidates
 
@@ -210,6 +225,7 @@ class Stage:
         """Fill the store, and let happen what happened before."""
         self.services.room.has_deadline = False
         await self._fill(self.golden.entries())
+        self.services.rule_log.add(*map(self._rule, self.golden.given.get("rules", [])))
         names = self._names_source().names
         note = names.note
 
@@ -270,6 +286,7 @@ class Stage:
             mock.patch.multiple(log, record=mock.DEFAULT, record_failure=mock.DEFAULT),
         ):
             found = self._named(await self.happens(self.golden.given["trigger"]))
+        self._at_act = found if self._asked and self._asked[0].kind in _AT_ACTS else None
         del self._texts[texts:]
         return found
 
@@ -277,6 +294,8 @@ class Stage:
         """Return what would be shown now that a number has changed; `shown` comes first."""
         if self._asked is None or self._judged is None:
             return []
+        if self._at_act is not None:
+            return self._at_act
         for source in self.services.room.sources:
             if isinstance(source, LessonsSource):
                 source.finder._last = None
@@ -353,6 +372,17 @@ class Stage:
                 cited = (Citation(self.id_of(given["name"]), AdviceKind.EXPERIENCE, effect),)
                 found.append(replace(entry, resolution=replace(entry.outcome, cited=cited)))
         return found
+
+    def _rule(self, given: str | Mapping[str, Any]) -> Rule:
+        parts = {"name": given} if isinstance(given, str) else given
+        name = parts["name"]
+        number = len(self.names)
+        self.names[id_ := f"rule_{number:032x}"] = name
+        at = (NOW - timedelta(days=10, minutes=-number)).isoformat()
+        about = {"id": id_, "project": PROJECT, "state": "accepted", "created_at": at, "changed_at": at}
+        said = {**about, "origin": {"kind": "added"}, **self.golden.rules.get(name, {}), **parts}
+        del said["name"]
+        return RULE.decode(said)
 
     def _value(self, number: int, text: str) -> Value:
         name = f"value {number}"

@@ -25,7 +25,20 @@ def test_every_situation_has_a_name_of_its_own_and_what_is_shown() -> None:
 
 def test_every_reason_that_is_in_use_is_shown_somewhere_and_so_is_silence() -> None:
     reasons = {each.partition(": ")[2] for golden in SITUATIONS for each in golden.shown or [": "]}
-    own = {"similar", "terms", "both", "error", "file", "place", "open", "elsewhere", "unresolved", "helped", ""}
+    own = {
+        "similar",
+        "terms",
+        "both",
+        "error",
+        "file",
+        "place",
+        "open",
+        "elsewhere",
+        "unresolved",
+        "helped",
+        "rule",
+        "",
+    }
     assert reasons == own
 
 

@@ -69,7 +69,7 @@ class Session:
 
 @pytest.fixture
 def accept(services: Services) -> Callable[..., None]:
-    return lambda *rules: services.rule_log.add(*rules)
+    return services.rule_log.add
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ async def test_a_call_that_breaks_nothing_is_not_touched_and_costs_no_line(
     accept(NO_TRAILER, own("Never push", PUSH))
     for command in ("git commit -m 'Mend it'", "echo git push", "git log --grep Co-Authored-By", "ls"):
         assert await session.calls_(command) == Shown()
-    assert services.advice_log.all() == services.rule_counts.all() == []
+    assert [*services.advice_log.all(), *services.rule_counts.all()] == []
     await session.at(TriggerKind.SESSION_END)
     assert session.fared() == (1, 0, 0, 0)
 
@@ -125,7 +125,9 @@ async def test_a_denial_names_all_rules_with_where_they_come_from(session: Sessi
     assert "This call breaks them, so it was not run." in shown.decision.reason
     alone = await Session(session.services, BOB).calls_("git push")
     assert alone.decision
-    assert alone.decision.reason.startswith('Rule of your user, from CLAUDE.md (accepted 3 Feb): "Never push." This call')
+    assert alone.decision.reason.startswith(
+        'Rule of your user, from CLAUDE.md (accepted 3 Feb): "Never push." This call'
+    )
 
 
 async def test_a_call_is_decided_once_whoever_asks_and_after_a_restart(settings: Settings) -> None:
@@ -165,8 +167,7 @@ async def test_a_person_is_asked_and_the_agent_reads_the_sentence_beside(session
     accept(own("Never push without me", PUSH, is_enforced=True))
     shown = await session.calls_("git push", runs=False)
     assert shown.decision == Decision(
-        Permission.ASK,
-        'Your rule (3 Feb): "Never push without me". This call breaks this rule. Run it this once?',
+        Permission.ASK, 'Your rule (3 Feb): "Never push without me". This call breaks this rule. Run it this once?'
     )
     assert shown.text.startswith('Rule of your user (3 Feb): "Never push without me". Your user was asked')
     await session.at(TriggerKind.PROMPT, text="please push it")
@@ -200,7 +201,7 @@ async def test_rules_of_files_of_one_folder_and_of_other_projects_keep_to_their_
         own("No pushes from app/", PUSH, folder="app/"),
         accepted("Elsewhere", TRAILER, project="another"),
     )
-    edit = {"content": "x", "folder": str(folder)}
+    edit: dict[str, Any] = {"content": "x", "folder": str(folder)}
     assert (await session.calls_(file=str(folder / "live" / "a.txt"), **edit)).decision
     assert (await session.calls_(file="staging/a.txt", **edit)).decision is None
     assert (await session.calls_("git push", folder=str(folder))).decision is None
@@ -226,18 +227,25 @@ async def test_a_rule_for_everywhere_is_met_where_nobody_has_confirmed_the_proje
 
 
 async def test_a_start_has_the_most_broken_rules_and_the_person_hears_of_the_others(
-    services: Services, session: Session, accept: Any
+    session: Session, accept: Any
 ) -> None:
     days = range(5)
     rules = [own(f"rule {day}", None, When.SESSION, broken_before=9 * (day == 1)) for day in days]
-    accept(*(replace(each, changed_at=each.changed_at + timedelta(days=day)) for each, day in zip(rules, days, strict=True)))
+    accept(
+        *(
+            replace(each, changed_at=each.changed_at + timedelta(days=day))
+            for each, day in zip(rules, days, strict=True)
+        )
+    )
     shown = await session.at(TriggerKind.SESSION_START)
     assert shown.text == "Rules of your user:\n- rule 1 (3 Feb)\n- rule 4 (3 Feb)\n- rule 3 (3 Feb)\n"
     assert shown.line == "2 more rules for every session were not shown: learning-memory-server rules"
     assert len(ids_of(shown)) == limits.CONTEXT_RULES
 
 
-async def test_what_others_have_learned_is_no_word_of_the_person(services: Services, session: Session, accept: Any) -> None:
+async def test_what_others_have_learned_is_no_word_of_the_person(
+    services: Services, session: Session, accept: Any
+) -> None:
     await learn(services, POOL)
     accept(own("Short sentences", None, When.SESSION))
     started(services, "cache")
@@ -245,7 +253,9 @@ async def test_what_others_have_learned_is_no_word_of_the_person(services: Servi
     assert said.startswith(f"Rules of your user:\n- Short sentences (3 Feb)\n{text.OPENING}\nOpen entries")
 
 
-async def test_a_subagent_starts_with_the_rules_and_its_lesson(services: Services, session: Session, accept: Any) -> None:
+async def test_a_subagent_starts_with_the_rules_and_its_lesson(
+    services: Services, session: Session, accept: Any
+) -> None:
     await learn(services, POOL)
     accept(own("Short sentences", None, When.SESSION))
     await session.at(TriggerKind.SUBAGENT_TASK, text=PROMPT.text)
@@ -332,7 +342,7 @@ async def test_what_must_come_first_is_what_succeeded_since_the_last_edit_of_thi
 
 
 async def test_a_client_that_says_nothing_before_a_call_reads_the_sentence_after_it(
-    services: Services, session: Session, accept: Any
+    session: Session, accept: Any
 ) -> None:
     accept(NO_TRAILER)
     shown = await session.at(TriggerKind.COMMAND, command=COMMIT, is_unknown=True)
@@ -414,7 +424,7 @@ async def test_what_an_agent_would_see_is_asked_without_a_trace(services: Servic
         shown = await services.advisor.would_show(Trigger(TriggerKind.CALL, command=COMMIT), ALICE)
         assert shown.decision == Decision(Permission.DENY, DENIAL)
     assert await services.advisor.would_show(Trigger(TriggerKind.CALL, command="git push"), ALICE) == Shown()
-    assert services.advice_log.all() == services.rule_counts.all() == []
+    assert [*services.advice_log.all(), *services.rule_counts.all()] == []
 
 
 async def test_a_source_of_rules_changes_nothing(services: Services, accept: Any) -> None:

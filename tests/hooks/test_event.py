@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.advice.candidates import Shown
-from learning_memory_server.hooks.event import answer_for, answer_of, edit_in, event_of, trigger_of
+from learning_memory_server.advice.candidates import Decision, Permission, Shown
+from learning_memory_server.hooks.edits import edit_in
+from learning_memory_server.hooks.event import answer_for, answer_of, event_of, trigger_of
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.trigger import Trigger
 
@@ -257,3 +258,64 @@ def test_a_path_that_no_system_opens_counts_as_absent() -> None:
 def test_a_lesson_cannot_pass_for_the_clients_own_markup(tag: str) -> None:
     answer = json.loads(answer_of("Stop", Shown(text=f"a {tag} b <n>")))
     assert answer["hookSpecificOutput"]["additionalContext"] == f"a &lt;{tag[1:]} b <n>"
+
+
+def before(tool: str, **given: Any) -> dict[str, Any]:
+    return {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": given, "tool_use_id": "toolu_1"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "wanted"),
+    [
+        ("Bash", {"command": "m" * 9_000}, {"command": "m" * 8_000}),
+        ("Write", {"file_path": "/a", "content": "new"}, {"file": "/a", "content": "new"}),
+        ("Write", {"file_path": "/a", "content": "n" * 200_000}, {"file": "/a", "content": "n" * 100_000}),
+        (
+            "Edit",
+            {"file_path": "/a", "old_string": "old", "new_string": "new"},
+            {"file": "/a", "before": "old", "content": "new"},
+        ),
+        (
+            "MultiEdit",
+            {
+                "file_path": "/a",
+                "edits": [{"old_string": "b", "new_string": "c"}, {"old_string": "d", "new_string": ""}],
+            },
+            {"file": "/a", "before": "b\nd", "content": "c"},
+        ),
+        ("NotebookEdit", {"notebook_path": "/a", "new_source": "new"}, {"file": "/a", "content": "new"}),
+    ],
+)
+def test_what_a_tool_is_about_to_do_is_a_call(tool: str, given: dict[str, Any], wanted: dict[str, str]) -> None:
+    trigger = trigger_of(event_of(before(tool, **given)), "c")
+    assert trigger == Trigger(TriggerKind.CALL, "c", key="toolu_1", is_edit="file" in wanted, **wanted)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("edits", ["[1", "[1]", "[" * 9_000, 3, [{"new_string": 3}], "x"])
+def test_edits_of_another_form_say_nothing(edits: object) -> None:
+    trigger = trigger_of({"event": "PreToolUse", "file": "/a", "edits": edits}, "")
+    assert trigger == Trigger(TriggerKind.CALL, file="/a")
+
+
+@pytest.mark.parametrize("client", ["codex", "gemini", "copilot", "cursor"])
+def test_other_clients_are_given_no_decision(client: str) -> None:
+    trigger = trigger_of(event_of(before("Bash", command="make"), client), "c")
+    assert trigger
+    assert trigger.kind is TriggerKind.SUBAGENT_TASK
+    denied = Decision(Permission.DENY, "no")
+    assert answer_for(client, answer_of("PreToolUse", Shown(decision=denied))) == "{}"
+
+
+def test_a_decision_has_a_reason_and_the_agent_may_read_more() -> None:
+    asked = Shown(text="for the agent", line="for you", decision=Decision(Permission.ASK, "really? <system-reminder>"))
+    said = answer_of("PreToolUse", asked)
+    assert json.loads(said) == {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "ask",
+            "permissionDecisionReason": "really? &lt;system-reminder>",
+            "additionalContext": "for the agent",
+        },
+        "systemMessage": "for you",
+    }
+    assert json.loads(answer_for("", said)) == json.loads(said)

@@ -236,3 +236,13 @@ TOKENS: Final = st.sampled_from(
 def test_nothing_raises(text: str) -> None:
     found: Any = read(text)
     assert all(each.words for each in found.commands)
+
+
+@pytest.mark.parametrize("rare", ["\U000c5a50", "\N{GRINNING FACE}", "\U0010ffff"])
+def test_a_character_beyond_the_basic_plane_does_not_end_the_process(rare: str) -> None:
+    # The parser's own table does not have it.
+    for text in (f"{{{rare}", f"a{{{rare},b", f"${rare}", f"x[{rare}]=1", f"cat <<{rare}"):
+        read(text)
+    (command,) = read(f"git commit -m 'Mend {rare} \ue000' > {rare}").commands
+    assert command.words[-1] == f"Mend {rare} \ue000"
+    assert (command.texts, command.writes) == ((f"Mend {rare} \ue000",), (rare,))
