@@ -211,7 +211,7 @@ class EntryCounts(TypedDict):
 
 
 class RulesDocument(TypedDict):
-    """The rules that apply in this project, accepted ones first. Declined, postponed and retired ones are among them."""
+    """The rules that apply in this project, accepted ones first. Others are declined, postponed or retired."""
 
     rules: list[RuleView]
 

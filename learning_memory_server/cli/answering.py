@@ -6,7 +6,7 @@ from datetime import datetime
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.rule_keeping import formed, keep, show_agreed
+from learning_memory_server.cli.rule_keeping import formed, keep, retired, show_agreed
 from learning_memory_server.model.rule import Origin, Rule, RuleState, Suggestion, When, new_rule_id
 from learning_memory_server.rules.past import Past
 from learning_memory_server.rules.report import Line, Offered, PastReport
@@ -53,7 +53,7 @@ class Answers:
                 if accepted is None or accepted.state is not RuleState.ACCEPTED or accepted.id not in written:
                     continue
                 if isinstance(other, Rule):
-                    written[other.id] = replace(other, state=RuleState.RETIRED, is_enforced=False, changed_at=self.now)
+                    written[other.id] = retired(other, self.now)
                     written[accepted.id] = replace(written[accepted.id], replaces=other.id)
                 elif (known := self._answered.get(other.id)) is None:
                     declined = self._made(other, RuleState.DECLINED)

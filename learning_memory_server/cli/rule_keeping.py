@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from learning_memory_server.cli import out
@@ -11,9 +12,10 @@ from learning_memory_server.cli.sharing import secrets_finder
 from learning_memory_server.journal.codec import RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import Rule, When
+from learning_memory_server.model.rule import Rule, RuleState, Suggestion, When
 from learning_memory_server.redaction.base import shortened_markers
 from learning_memory_server.rules.forms import form_of
+from learning_memory_server.rules.suggestions import Matter, conflicts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
@@ -33,13 +35,26 @@ def formed(each: Rule) -> Rule:
 
 
 def same(stored: Offline, new: Rule) -> Rule | None:
-    """Return what a person here has said before of the same sentence, in the same place."""
-    said = new.text.casefold().rstrip(".!")
-    for each in stored.rule_log.all():
-        is_here = each.is_everywhere == new.is_everywhere and each.project == new.project and each.folder == new.folder
-        if not each.imported and is_here and each.text.casefold().rstrip(".!") == said:
-            return each
-    return None
+    """Return what a person here has said before of the same matter, in the same place: the accepted rule first."""
+    matter = Matter.of(new)
+    said = [each for each in stored.rule_log.all() if not each.imported and _place(each) == _place(new)]
+    accepted = (each for each in said if each.state is RuleState.ACCEPTED and Matter.of(each).is_same(matter))
+    return next(accepted, next((each for each in said if Matter.of(each).text == matter.text), None))
+
+
+def contradicted(stored: Offline, new: Rule) -> list[Rule]:
+    """Return the accepted rules that a new one contradicts."""
+    asked = Suggestion(new.id, new.text, new.origin, new.project, new.when, new.pattern, new.is_everywhere)
+    return [each for pair in conflicts([asked], stored.rule_log.all()) for each in pair if isinstance(each, Rule)]
+
+
+def retired(rule: Rule, at: datetime) -> Rule:
+    """Return a rule that a person has taken back."""
+    return replace(rule, state=RuleState.RETIRED, is_enforced=False, changed_at=at)
+
+
+def _place(each: Rule) -> tuple[str, str, bool]:
+    return ("" if each.is_everywhere else each.project, each.folder, each.is_everywhere)
 
 
 async def keep(connection: Connection, rules: Sequence[Rule]) -> None:

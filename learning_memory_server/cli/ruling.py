@@ -11,7 +11,16 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline, current_project, open_settings
 from learning_memory_server.cli.person import accepts, only_you
-from learning_memory_server.cli.rule_keeping import bounds_of, formed, keep, same, sentence, show_agreed
+from learning_memory_server.cli.rule_keeping import (
+    bounds_of,
+    contradicted,
+    formed,
+    keep,
+    retired,
+    same,
+    sentence,
+    show_agreed,
+)
 from learning_memory_server.cli.rules import IdArgument, facts_of, find_rule, rule
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
@@ -79,11 +88,19 @@ async def add(
     new = _chosen(new, call, file, topics, done=done)
     if known := same(stored, new):
         if known.state is RuleState.ACCEPTED:
-            out.say(f"You have this rule already: {rule_views.short_id(known.id)}, since {out.date(known.changed_at)}.")
+            name = rule_views.short_id(known.id)
+            out.say(f'You have this rule already, since {out.date(known.changed_at)}: {name}, "{known.text}"')
+            out.say(f"To put it in other words: learning-memory-server rule edit {name} TEXT", "dim", is_line=True)
             return
         new = replace(new, id=known.id, created_at=known.created_at)
     out.facts(facts_of(new, is_new=True))
-    _show_bounds(new, "--call, --file, --topic or --done choose another time.")
+    is_for_start = new.when is When.SESSION
+    _show_bounds(new, "--call, --file, --topic or --done choose another time." if is_for_start else "")
+    others = contradicted(stored, new)
+    for each in others:
+        out.say(
+            f'It contradicts your rule {rule_views.short_id(each.id)}, "{each.text}": a yes retires that.', "yellow"
+        )
     if everywhere:
         out.say(f"Your projects: {', '.join(map(out.one_line, stored.projects.all())) or new.project}.")
     where = "in all of these projects" if everywhere else f"in {rule_views.where_of(new).removeprefix('in ')}"
@@ -91,7 +108,8 @@ async def add(
         out.say("Nothing was kept.")
         return
     async with open_connection(settings, "rule add") as connection:
-        await keep(connection, [new])
+        new = replace(new, replaces=others[0].id if others else "")
+        await keep(connection, [new, *(retired(each, now) for each in others)])
     show_agreed([new])
 
 
@@ -225,7 +243,7 @@ async def retire(name: IdArgument) -> None:
     settings = open_settings()
     old = find_rule(Offline(settings), name)
     async with open_connection(settings, "rule retire") as connection:
-        await keep(connection, [replace(old, state=RuleState.RETIRED, is_enforced=False, changed_at=utc_now())])
+        await keep(connection, [retired(old, utc_now())])
     out.say(f"Retired: {old.text}")
     again = f"To have it again: learning-memory-server rule add {shlex.quote(old.text)}"
     out.say(again, "dim", is_line=True)

@@ -56,7 +56,7 @@ def test_why_shows_what_the_last_session_was_shown_also_once_the_hub_has_ended(
     assert b"Stop the checkout from timing out" in done.stdout
     for _ in range(2):
         answer = run("why").stdout
-        assert answer.startswith("At its start: what is open")
+        assert answer.startswith("At its start: rules for every session, what is open")
         assert "Stop the checkout from timing out" in answer
         (shown,) = json.loads(run("why", "--json").stdout)["shown"]
         assert (shown["trigger"], [each["reason"] for each in shown["items"]]) == ("context", ["open"])

@@ -76,6 +76,19 @@ def test_enter_accepts_a_rule_for_this_project(person: Typed, log: Any) -> None:
     assert len(log()) == 1
 
 
+def test_a_near_copy_is_no_second_rule_and_a_contradiction_is_retired(person: Typed, log: Any) -> None:
+    person("rule", "add", "Never use tabs in tests", typed=("y",))
+    assert "You have this rule already" in person("rule", "add", "never use any tabs in tests!")
+    shown = person("rule", "add", "Always use tabs in tests", typed=("y",))
+    assert '"Never use tabs in tests": a yes retires that.' in shown.split("[Y/n]")[0]
+    old, new = log()
+    assert (old.state, new.state, new.replaces) == (RuleState.RETIRED, RuleState.ACCEPTED, old.id)
+
+
+def test_rules_are_never_shared(run: Run, kept: Rule) -> None:
+    assert "There is no value" in refusal(run("share", kept.id, "--yes"))
+
+
 def test_a_no_keeps_nothing(person: Typed, log: Any) -> None:
     assert "Nothing was kept." in person("rule", "add", "We use pnpm, not npm", typed=("n",))
     assert log() == []
