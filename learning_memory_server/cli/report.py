@@ -40,6 +40,9 @@ async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = T
         out.say("To have agents reminded, you choose lines in a terminal: learning-memory-server report")
         return
     show_limits(offered, report)
+    if others := [f"{number}" for number in range(1, len(report.lines) + 1) if number not in offered]:
+        verb = "says" if len(others) == 1 else "say"
+        out.say(f"There is nothing to remind of in {', '.join(others)}, which only {verb} what failed.", "dim")
     answers = Answers(report, utc_now())
     for number in _chosen(set(offered), len(report.lines)):
         answers.accept(offered[number])

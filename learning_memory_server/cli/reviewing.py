@@ -62,7 +62,7 @@ class _Item:
             return f"{self.lesson.fared}, since {out.date(self.lesson.since)}"
         assert self.offered
         past = self.offered.past
-        said = f"; {past.broken:,} of {out.counted(past.matched, past.unit)} broke it" if past and past.matched else ""
+        said = f"; {past.in_words} in past sessions" if past and past.broken else ""
         return f"{from_words(self.offered.suggestion.origin)}{said}"
 
     @property

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from typing_extensions import TypedDict
 
-from learning_memory_server.model.lines import counted, one_line
+from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.rule import Origin, OriginKind, Rule, Suggestion, When
 from learning_memory_server.rules.forms import in_words
@@ -12,6 +12,7 @@ from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import fields
 
 PREFIX: Final = "rule_"
+_NAME: Final = 80  # Characters of the name of a file or of a call: the beginning tells which one it is
 _SHORT: Final = 6  # Characters of an id that tell a person's rules apart
 _WITHOUT_PATTERN: Final = {
     When.SESSION: "at each session's start",
@@ -67,7 +68,7 @@ def where_of(each: Rule | Suggestion) -> str:
 
 def whose(origin: Origin) -> str:
     """Say where the sentence of a rule comes from."""
-    name = one_line(origin.name)
+    name = shortened(one_line(origin.name), _NAME)
     said = {
         OriginKind.ADDED: "you",
         OriginKind.FILE: name,
