@@ -109,6 +109,7 @@ class Advisor:
         if trigger.kind is TriggerKind.SESSION_START:
             state.started_at = self.clock()
         judged = await self.rules.observe(trigger, caller, state.rules)
+        trigger = replace(trigger, content="", before="")  # It is kept for as long as the answer
         if trigger.kind is TriggerKind.CALL and not (judged and judged.broken):
             if judged:
                 self._meet(judged, trigger, caller, state)
@@ -136,12 +137,15 @@ class Advisor:
         elif candidates:
             self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
         shown = replace(self._shown(trigger, candidates, caller, meeting), notice=notice)
-        if trigger.kind is not TriggerKind.SESSION_START:
-            return trigger, shown
-        passing = [each for each in offered if each.kind is AdviceKind.RULE and passes(each, situation)]
-        left = sentences.left_out(sum(each not in candidates for each in passing))
-        unconfirmed = text.UNCONFIRMED if text.hides(offered, caller) else ""
-        return trigger, replace(shown, text=f"{shown.text}{unconfirmed}", line=left)
+        is_start = trigger.kind is TriggerKind.SESSION_START
+        return trigger, self._at_start(shown, offered, situation) if is_start else shown
+
+    def _at_start(self, shown: Shown, offered: Sequence[Candidate], situation: Situation) -> Shown:
+        """Return what is shown at a start, with what is not: rules without room, and lessons of an unknown folder."""
+        rules = [each for each in offered if each.kind is AdviceKind.RULE and passes(each, situation)]
+        unconfirmed = text.UNCONFIRMED if text.hides(offered, situation.caller) else ""
+        left = sentences.left_out(sum(each not in shown.candidates for each in rules))
+        return replace(shown, text=f"{shown.text}{unconfirmed}", line=left)
 
     def _settled(
         self, candidates: list[Candidate], judged: Judged | None, trigger: Trigger, caller: Caller, state: SessionState

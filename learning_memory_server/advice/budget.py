@@ -13,7 +13,7 @@ from learning_memory_server.system import timeouts
 class Budget:
     """The most that is shown at a trigger, and the `seconds` until it is too late.
 
-    `rules` are besides the other `items`, or take their places.
+    `rules` are in addition to the other `items`, or take their places.
 
     How long each item may be is a matter of `text`; a session's start has `limits.CONTEXT_MAX` bytes in all.
     """

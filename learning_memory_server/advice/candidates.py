@@ -77,7 +77,7 @@ class Candidate:
 
 
 class Permission(StrEnum):
-    """What a client is to do with a call."""
+    """The decisions that a client takes."""
 
     DENY = "deny"
     ASK = "ask"
@@ -85,7 +85,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a client is to do with a call, and why: an agent reads it of a denial, a person of a question."""
+    """A decision on a call. An agent reads the reason of a denial, a person that of a question."""
 
     permission: Permission
     reason: str

@@ -126,7 +126,7 @@ def _of_rules(trigger: Trigger, rules: Sequence[Rule]) -> str:
 
 
 def hides(offered: Sequence[Candidate], caller: Caller) -> bool:
-    """Return whether something is not shown because nobody has confirmed what project the folder is of."""
+    """Return whether lessons are withheld until a person confirms the project of the folder."""
     return not caller.is_told and any(each.kind is not AdviceKind.RULE for each in offered)
 
 

@@ -1,4 +1,4 @@
-"""What clients' hooks say of edits: which file a tool has read or is to edit, its old text, and its new one."""
+"""The files and texts of edits in the events of clients."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MU
 
 
 def find_text(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """Return the first text that is under one of these names, whose parts are keys."""
+    """Return the first text under one of the names, whose parts are keys."""
     for name in names:
         found: Any = given
         for key in name.split("."):

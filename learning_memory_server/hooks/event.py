@@ -63,7 +63,7 @@ class _Dialect:
     there, `status`; otherwise its end is unknown. `replies` are the keys of an answer. `is_escaped`: what is told
     becomes a message of the developer, in which it could pass for the client's own markup. `starts_late`: its hook at
     the first prompt may run before the one at the start. `has_prompts`: what a hook says at a prompt is told. `loads`:
-    the names of the files of rules that it reads by itself.
+    the names of the files of rules that the client reads itself.
     """
 
     written: re.Pattern[str] | None = None
@@ -105,7 +105,7 @@ _PATH_MAX: Final = 4_096  # Characters of a path; no system opens a longer one
 _PROMPT_MAX: Final = 100_000  # Characters of a prompt that are looked at
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 _WITH_TEXTS: Final = (BEFORE_TOOL, "PostToolUse", "AfterTool")
-"""The events whose edits are looked at for what rules forbid."""
+"""The events whose edits rules are about."""
 
 
 def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:

@@ -1,4 +1,4 @@
-"""Apply the accepted rules to what occurs in a session: judge calls, feed what is known of the work, and count."""
+"""Apply the accepted rules to the events of sessions: judge calls, learn how the work goes, and count."""
 
 import asyncio
 import os
@@ -66,7 +66,7 @@ class Rules:
         return [each for each in found if not named.isdisjoint(term for word in each.topic for term in terms(word))]
 
     async def observe(self, trigger: Trigger, caller: Caller, state: RuleSession) -> Judged | None:
-        """Learn from what occurs, and return the rules that it breaks; None if there is nothing to say of rules."""
+        """Learn from an event, and return the rules that it breaks; None if no rule is about it."""
         agent = caller.agent or MAIN_AGENT
         if trigger.kind is TriggerKind.PROMPT and agent == MAIN_AGENT and not trigger.text.startswith(_NOTICE):
             state.prompt = trigger.text
@@ -104,7 +104,7 @@ class Rules:
         return found
 
     def save(self, counts: Sequence[RuleCount]) -> None:
-        """Write how rules fared. What cannot be written is lost: the work goes on."""
+        """Write how rules fared. Counts that cannot be written are lost: the work goes on."""
         if not counts:
             return
         try:
@@ -115,7 +115,7 @@ class Rules:
     async def _ended(
         self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession
     ) -> Judged | None:
-        """Count a call that ran; return what it breaks if nobody has judged it before."""
+        """Count a call that ran; return the rules that it breaks if it was not judged before."""
         agent = caller.agent or MAIN_AGENT
         work = state.agent(agent).work
         judged = await self.judged(rules, trigger, caller, state) if trigger.key not in state.waiting else None
@@ -148,7 +148,7 @@ class Rules:
         return Judged(Act(None), tuple(found)) if found and not trigger.is_again else None
 
     async def _names(self, trigger: Trigger, caller: Caller) -> tuple[str, str]:
-        """Return a file's name in the project, and that of the folder; as they are outside of it."""
+        """Return the names of a file and of the folder in the project; outside of it, their whole paths."""
         if caller.folder not in self._roots:
             root = await asyncio.to_thread(project_root, caller.folder)
             self._roots[caller.folder] = tuple(filter(None, (str(root or ""), caller.folder)))
@@ -204,7 +204,7 @@ def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rul
 
 
 def _below(path: str, roots: Iterable[str]) -> str:
-    """Return a path relative to the first of these folders that it is in; as it is outside of them."""
+    """Return a path relative to the first of the folders that has it, else the path itself."""
     path = posixpath.normpath(path.replace(os.sep, "/")) if path else ""
     for root in roots:
         if path == root:

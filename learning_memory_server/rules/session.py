@@ -14,7 +14,7 @@ from learning_memory_server.system.recent import Recent
 
 
 class Ruling(StrEnum):
-    """What becomes of a call."""
+    """The ways in which a call can go on."""
 
     RUN = "run"  # It runs, whatever it breaks
     DENY = "deny"  # It is not run, and its agent is told why
@@ -33,7 +33,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What becomes of a call, and the rules that are the reason."""
+    """The ruling on a call, and the rules that are the reason."""
 
     ruling: Ruling = Ruling.RUN
     rules: tuple[Rule, ...] = ()
@@ -51,7 +51,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class AgentState:
-    """What one agent has done and met."""
+    """The work of one agent, and the rules that it has met."""
 
     work: Work = field(default_factory=Work)
     calls: int = 0
@@ -78,7 +78,7 @@ class AgentState:
         return rule.id in self.met and self.met[rule.id][1] == self.message
 
     def meets(self, rules: Iterable[Rule]) -> None:
-        """Note that the agent is told these rules."""
+        """Note that the agent meets some rules."""
         self.met.update((rule.id, (self.calls, self.message)) for rule in rules)
 
 
@@ -101,7 +101,7 @@ class RuleSession:
     off_until: datetime | None = None
 
     def agent(self, name: str) -> AgentState:
-        """Return the state of an agent. A new one works on what the person has asked for."""
+        """Return the state of an agent. A new agent has the task of this turn's prompt."""
 
         def new() -> AgentState:
             made = AgentState()
@@ -135,7 +135,9 @@ class RuleSession:
         for rule in stopped or (asked if meeting.ruling is Ruling.ASK else ()):
             self._count(rule, stopped=1)
         if key:
-            self.waiting[key] = Waiting(judged, meeting, reminded)
+            # Without the texts of an edit: most of what waits here has run.
+            act = replace(judged.act, content="", before="")
+            self.waiting[key] = Waiting(replace(judged, act=act), meeting, reminded)
         return meeting
 
     def ran(self, agent: str, key: str, at: datetime, judge: Callable[[], Judged]) -> tuple[Judged, bool]:
@@ -158,7 +160,7 @@ class RuleSession:
         return replace(judged, broken=broken), waiting is not None
 
     def tell(self, agent: str, rules: Sequence[Rule]) -> list[Rule]:
-        """Return the rules that an agent is told after a call that broke them: those that it may not know."""
+        """Return the broken rules that an agent may not know, and note that it meets them."""
         mine = self.agent(agent)
         new = [each for each in rules if mine.is_new(each)]
         mine.meets(new)
@@ -175,7 +177,7 @@ class RuleSession:
         self.agent(agent).met.clear()
 
     def end(self) -> list[RuleCount]:
-        """Return the counts that have changed, with those of the end of the work."""
+        """Return the changed counts, including the rules for the end of the work."""
         for rule, verdict in self.ends.values():
             self._count(rule, broken=verdict is Verdict.BROKEN, followed=verdict is Verdict.FOLLOWED)
         self.ends.clear()
@@ -196,7 +198,7 @@ class RuleSession:
     def begin(
         self, rules: Iterable[Rule], project: str, at: datetime, stored: Callable[[str], RuleCount | None]
     ) -> None:
-        """Begin to count rules, from what was counted before an interruption."""
+        """Begin to count rules, or go on from the stored counts."""
         for rule in rules:
             if rule.id not in self.counts:
                 name = count_id(rule.id, self.session)
