@@ -34,7 +34,7 @@ class LeftOut(Enum):
 
 @dataclass(slots=True)
 class LearnReport:
-    """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
+    """The transcripts that were read, by project, the report about them, and the failures in them that are new here.
 
     `known` counts failures that are here already, or were forgotten. `here` is the folder of the current project, by
     its name. `past` is the report.
