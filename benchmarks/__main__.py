@@ -35,11 +35,12 @@ _DATA: Final = {
     "replay": {"--data": _ENTRIES},
     "recurrence": {"--sessions": _SESSIONS, "--entries": _ENTRIES},
     "retrieval": {"--data": ""},
+    "rules": {"--data": ""},
     "thresholds": {"--data": ""},
 }
 """What each is given of --data: the whole folder, or a file or folder in it."""
 _NEEDED: Final = frozenset(
-    {"account", "causes", "clustering", "experiences", "freshness", "questions", "replay", "retrieval"}
+    {"account", "causes", "clustering", "experiences", "freshness", "questions", "replay", "retrieval", "rules"}
 )
 _WITH_TORCH: Final = frozenset({"embedding"})
 

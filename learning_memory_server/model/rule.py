@@ -63,6 +63,7 @@ class CallForm(Stored):
     words: tuple[str, ...]  # such as ("git", "push"); empty for any program
     having: tuple[str, ...] = ()  # one of these is there: an option, or an operand
     lacking: tuple[str, ...] = ()  # none of these is there
+    on: tuple[str, ...] = ()  # it commits or pushes one of these branches, to which its own text has switched before
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.rules import signs
+
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
@@ -17,7 +19,18 @@ _BUT_DO: Final = frozenset({"forget", "hesitate"})
 def is_asked(words: Iterable[str], prompt: str) -> bool:
     """Return whether a clause of a prompt has one of these words, in any ending, and no negation before it."""
     wanted = {_stem(each.casefold()) for each in words}
-    return any(_is_asked(clause, wanted) for clause in _CLAUSE.split(prompt))
+    joined = [each for each in wanted if not each.isascii()]  # Chinese and Korean words stand in longer ones
+    return (
+        _is_yes(prompt)
+        or any(each in prompt for each in joined)
+        or any(_is_asked(clause, wanted) for clause in _CLAUSE.split(prompt))
+    )
+
+
+def _is_yes(prompt: str) -> bool:
+    """Return whether a prompt is nothing but a yes to a question of the agent."""
+    found = [each.casefold() for each in _WORD.findall(prompt)]
+    return 0 < len(found) <= signs.YES_MAX and found[0] in signs.YES
 
 
 def _is_asked(clause: str, wanted: set[str]) -> bool:

@@ -4,6 +4,13 @@ import posixpath
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from learning_memory_server.rules import signs
+
+
+def is_document(path: str) -> bool:
+    """Return whether a file is a text for people: no test and no linter says anything of it."""
+    return posixpath.splitext(path)[1].lower() in signs.DOCUMENTS
+
 
 def relative(path: str, root: str) -> str:
     """Return a path relative to a project's root; empty if it is outside, or if only a whole path is known."""

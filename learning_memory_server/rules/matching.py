@@ -39,10 +39,14 @@ class Work:
 
     prompt: str = ""  # of this turn
     is_edited: bool = False
+    has_texts: bool = False  # whether a text for people was edited
     commands: dict[Command, None] = field(default_factory=dict)  # that have succeeded since the last edit, in order
 
-    def edited(self, _file: str) -> None:
-        """Note an edit of a file: what has succeeded before says nothing of it."""
+    def edited(self, file: str) -> None:
+        """Note an edit of a file: what has succeeded before says nothing of it, unless it is a text for people."""
+        if globs.is_document(file):
+            self.has_texts = True
+            return
         self.is_edited = True
         self.commands.clear()
 
@@ -84,7 +88,7 @@ def judge_end(pattern: Pattern, work: Work) -> Verdict | None:
 
 def matches(form: CallForm, command: Command) -> bool:
     """Return whether a command is of a form."""
-    if not has_words(form, command):
+    if not has_words(form, command) or (form.on and command.branch not in form.on):
         return False
     call = calls.parsed(command.words)
     is_had = not form.having or any(_has(call, each) for each in form.having)
@@ -113,7 +117,10 @@ def _script(program: str, operands: list[str]) -> list[str]:
 
 
 def _has(call: calls.Call, word: str) -> bool:
-    """Return whether a word is among a command's other words."""
+    """Return whether a word is among a command's other words; `*part*` may stand in any word, its program too."""
+    if word.startswith("*"):
+        part = word.strip("*")
+        return call.program not in programs.IDLE and any(part in each for each in (call.program, *_operands(call)))
     if word.endswith("*"):
         spelt = (f"{name}={value}" for name, value in call.options)
         others = spelt if word.startswith("-") else _operands(call)
@@ -161,7 +168,8 @@ def _of_command(pattern: Pattern, command: Command, done: Iterable[Command], wor
         is_said = _is_said(pattern, command)
         if is_said is None:
             return None
-        return _unless_excused(pattern, done, work) if is_said else Verdict.FOLLOWED
+        has_nothing = pattern.first and work.has_texts and not work.is_edited  # to check
+        return _unless_excused(pattern, done, work) if is_said and not has_nothing else Verdict.FOLLOWED
     is_near = any(each.words and has_words(each, command) for each in pattern.broken)
     return Verdict.FOLLOWED if is_near or any(matches(each, command) for each in pattern.about) else None
 
@@ -216,4 +224,4 @@ def _unless_excused(pattern: Pattern, done: Iterable[Command], work: Work) -> Ve
 def _edits(command: Command) -> bool:
     """Return whether a command changes a file of the project: in place, or by a text that it is given."""
     has_text = bool(command.input) or command.words[0] in programs.IN_PLACE
-    return has_text and any(globs.relative(each, "") for each in command.writes)
+    return has_text and any(globs.relative(each, "") and not globs.is_document(each) for each in command.writes)

@@ -141,6 +141,11 @@ SAME: Final = {
 FORCE: Final = "--force"
 """What a `+` in front of a branch says to `git push`."""
 
+IDLE: Final = frozenset(
+    "awk cat cd cp echo export find gh git grep head less ls mkdir mv printf rg rm sed tail touch tree wc which".split()
+)
+"""Programs that check nothing, whatever the names of the files that they are given."""
+
 _GH: Final = frozenset("-t --title --subject -b --body -n --notes -c --comment".split())
 _GIT: Final = frozenset({"-m", "--message"})
 TEXTS: Final = {

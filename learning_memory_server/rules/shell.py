@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules import calls, wrappers
+from learning_memory_server.rules import branches, calls, wrappers
 from learning_memory_server.rules.masking import mask
 from learning_memory_server.rules.redirections import Redirections
 from learning_memory_server.rules.statements import Leave, inside
@@ -36,6 +36,7 @@ class Command:
     texts: tuple[str, ...] = ()  # messages and bodies, a title before a body
     input: str = ""  # what it is given by a heredoc, a here-string, or by `echo` in a pipe
     writes: tuple[str, ...] = ()  # files that it writes or removes, from the folder where the text starts
+    branch: str = ""  # that it commits or pushes, if the text has switched to it
     chain: int = field(default=0, compare=False)
 
 
@@ -88,6 +89,7 @@ class _Reader:
         self._trees: list[object] = []  # an id is a node's own only while its tree lives
         self._left = 2 * READ_MAX
         self._folder = ""
+        self._branch = ""
         self._chain = 0
         self._is_strict = False  # after `set -e`
 
@@ -127,6 +129,7 @@ class _Reader:
             self._chain += not self._is_strict
         else:
             self._folder = mark.folder
+            self._branch = ""
 
     def _define(self, node: "Node") -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
@@ -167,7 +170,9 @@ class _Reader:
             call = calls.parsed(plain)
             said = calls.texts_of(call, given, self._written)
             files = tuple(self._from_here(each) for each in (*writes, *calls.written_by(call)))
-            self.commands.append(Command(plain, said, given or "", files, self._chain))
+            branch = branches.concerned(call, self._branch)
+            self.commands.append(Command(plain, said, given or "", files, branch, self._chain))
+            self._branch = branches.switched(call, plain, self._branch)
             self._note_effects(call, given, files)
             runs = list(calls.inner(plain, given, self._written))
             content = self._written(path) if "/" in path else None

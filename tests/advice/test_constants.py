@@ -39,6 +39,17 @@ ALLOWED: Final = {
     "hooks/event.py _PATH_MAX": "how much is read",
     "hooks/event.py _PROMPT_MAX": "how much is read",
     "hooks/event.py event_of": "keys of an event",
+    "rules/files.py _FOLDERS": "how much is read",
+    "rules/markdown.py _COMMAND": "how much is read",
+    "rules/markdown.py _COMMANDS": "how much is read",
+    "rules/past.py _UNITS": "names of calls",
+    "rules/replay.py EDITS": "clients' names of tools",
+    "rules/replay.py _PROMPT_MAX": "how much is read",
+    "rules/forms.py READ_MAX": "how much is read",
+    "rules/phrases.py": "the words of sentences, of which patterns are made that a person sees before they count",
+    "rules/signs.py": "the same: names of files, and words of messages and prompts",
+    "rules/vocabulary.py": "the same: programs and their options",
+    "rules/wording.py _SHOWN": "how much a person reads at once",
     "rules/review.py": "replaced by rules",
     "rules/masking.py": "characters",
     "rules/programs.py": "options of programs",
@@ -61,6 +72,8 @@ ALLOWED: Final = {
     "rules/words.py _of_ansi": "escapes of the shell",
     "rules/messages.py _OTHERS_IN": "what a message in Latin letters is",
     "rules/asking.py _NOT": "words of a language",
+    "rules/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
+    "rules/suggestions.py _HEX": "the length of an id",
 }
 """What is no decision, by file and top-level name, and why; a file alone allows all of it."""
 _ORIGIN: Final = re.compile(r"\. [^.]+?, 20\d\d-\d\d: .*\d")

@@ -21,13 +21,13 @@ class Learner:
     """
 
     def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
-        self._watch = CommandWatch(redaction)
+        self._watch = CommandWatch(redaction, is_past=True)
         self._imported = imported
         self._failures: dict[str, Failure] = {}
         self._seen: dict[tuple[str, str, str, datetime], str] = {}
 
-    async def saw(self, ran: Ran) -> None:
-        """Take a command; see `CommandWatch.saw`."""
+    async def saw(self, ran: Ran) -> bool:
+        """Take a command, and return whether it failed; see `CommandWatch.saw`."""
         ended = await self._watch.saw(ran)
         for each in ended.worked:
             # A copy of a failure is in no list, and what worked first stays.
@@ -39,6 +39,7 @@ class Learner:
             moment = (ran.project, failure.signature, failure.command, ran.at)
             if self._seen.setdefault(moment, failure.id) == failure.id:
                 self._add(replace(failure, imported=self._imported))
+        return bool(ended.has_failed)
 
     def _add(self, failure: Failure) -> None:
         known = self._failures.setdefault(failure.id, failure)

@@ -27,10 +27,10 @@ _CALL: Final = 50  # of a refused call
 _MISSING: Final = re.compile(
     r"no such file or directory|directory not found|did not match any file|path does not exist", re.IGNORECASE
 )
-_LASTING: Final = re.compile(
+LASTING: Final = re.compile(
     r"^no\b|\b(?:avoid|never|always|must|prefer|our|(?:do|did) not|(?<!why )don't|not to|we want)\b", re.IGNORECASE
 )
-_ONCE: Final = re.compile(r"\b(?:first|just|now|wait|maybe|hang on|actually|lol|the one)\b", re.IGNORECASE)
+ONCE: Final = re.compile(r"\b(?:first|just|now|wait|maybe|hang on|actually|lol|the one)\b", re.IGNORECASE)
 """Signs that words of a refusal say how to work from now on, and that they are about this call alone."""
 _READER: Final = re.compile(r"(?:ls|cat|head|tail|grep|rg|sed|wc|stat|find|diff|cp|mv|rm)\b", re.IGNORECASE)
 _PATH: Final = re.compile(r"[\w./@+-]+")
@@ -58,6 +58,8 @@ class ReportLine:
     figures: Figures | None = None
     is_of_check: bool = False
     is_list: bool = False  # of checks of which no cause is known
+    is_mended: bool = False  # whether a call that is not there, or not so, failed, and another one usually worked next
+    refusal: Refusal | None = None
 
     @property
     def rank(self) -> tuple[float, ...]:
@@ -100,7 +102,9 @@ def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
             for each in known:
                 checks[check_of(each)].append(each)
         elif not _SAYS_NOTHING.search(figures.line) and (figures.sessions >= _REPEATED or _is_corrected(figures)):
-            lines.append(_line(figures, _of_tool(figures, known)))
+            line = _line(figures, _of_tool(figures, known))
+            is_mended = figures.sessions >= _REPEATED and figures.is_of_call and _is_usual(figures)
+            lines.append(replace(line, is_mended=is_mended and _is_corrected(figures)))
     checks.pop("", None)
     if len({each.session for each in lost}) >= _REPEATED:
         lines.append(_line(figures_of(lost), _of_paths(lost)))
@@ -191,9 +195,13 @@ def _refusals(refused: Sequence[Refusal]) -> list[ReportLine]:
     """
     newest = sorted(refused, key=lambda each: as_seen(each.at), reverse=True)
     stated = [each for each in newest if not each.words.rstrip().endswith("?")]
-    stated.sort(key=lambda each: len(_ONCE.findall(each.words)) - len(_LASTING.findall(each.words)))
+    stated.sort(key=lambda each: len(ONCE.findall(each.words)) - len(LASTING.findall(each.words)))
     return [
-        ReportLine("you refused", f'"{one_line(each.words)}" ({each.at.day} {each.at:%b %Y}, `{_refused_call(each)}`)')
+        ReportLine(
+            "you refused",
+            f'"{one_line(each.words)}" ({each.at.day} {each.at:%b %Y}, `{_refused_call(each)}`)',
+            refusal=each,
+        )
         for each in stated[:_REFUSALS]
     ]
 

@@ -32,7 +32,7 @@ SHELLS: Final = frozenset({"Bash", "PowerShell"})  # Claude Code's tools that ru
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200  # Lines in which the beginning of a session is looked for. It is in the first or second one.
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
-_UNREADABLE: Final = (OSError, EOFError, zlib.error)
+UNREADABLE: Final = (OSError, EOFError, zlib.error)
 _REJECTED: Final = b"The tool use was rejected (eg. if it was a file edit, the"
 _REFUSED: Final = re.compile(
     r"(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)\. "
@@ -99,12 +99,12 @@ def beginning_of(path: Path, passed: Passed) -> Beginning:
     """Return where and when a transcript's session began."""
     found = Beginning()
     try:
-        for record in map(_record, islice(_lines(path), _BEGINNING)):
-            folder, at = found.folder or _text(record.get("cwd")), found.at or _moment(record.get("timestamp"))
+        for record in map(record_of, islice(lines_of(path), _BEGINNING)):
+            folder, at = found.folder or text_of(record.get("cwd")), found.at or moment_of(record.get("timestamp"))
             found = Beginning(folder, at)
             if folder and at:
                 break
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         passed.note(path, error)
     return found
 
@@ -116,14 +116,14 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     """
     waiting = Waiting()
     try:
-        for line in _lines(path, read):
+        for line in lines_of(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
                 continue
-            if record := _record(line):
+            if record := record_of(line):
                 yield from _ended(record, path, waiting)
             else:
                 passed.lines += 1
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         passed.note(path, error)
 
 
@@ -134,30 +134,40 @@ Waiting = Recent[str, tuple[str, str]]
 def _results(record: dict[str, Any], waiting: Waiting) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yield the results in a line, each after the id, the tool and the command or file of its call; keep new calls."""
     message = record.get("message")
-    for part in _parts(message.get("content")) if isinstance(message, dict) else ():
+    for part in parts_of(message.get("content")) if isinstance(message, dict) else ():
         kinds = record.get("type"), part.get("type")
         if kinds == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
             keys = ("command", "file_path", "notebook_path")
-            call = next(filter(None, (_text(given.get(key)) for key in keys)), "")
-            waiting[_text(part.get("id"))] = _text(part.get("name")), call
+            call = next(filter(None, (text_of(given.get(key)) for key in keys)), "")
+            waiting[text_of(part.get("id"))] = text_of(part.get("name")), call
         elif kinds == ("user", "tool_result"):
-            name = _text(part.get("tool_use_id"))
+            name = text_of(part.get("tool_use_id"))
             if asked := waiting.pop(name, None):
                 yield name, *asked, part
 
 
 def _ended(record: dict[str, Any], path: Path, waiting: Waiting) -> Iterator[Ran]:
     """Yield the commands that a line says have ended."""
-    agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
-    at, result = _moment(record.get("timestamp")), record.get("toolUseResult")
-    is_over = not (isinstance(result, dict) and (result.get("interrupted") or result.get("backgroundTaskId")))
     for _, tool, asked, part in _results(record, waiting):
-        if tool in SHELLS and asked and at and is_over:
-            output, is_error = ends(_joined(_parts(part.get("content")))), part.get("is_error") is True
-            if not is_error or exit_status(output) is not None:
-                session = _text(record.get("sessionId")) or path.name.partition(".")[0]
-                folder = _text(record.get("cwd")) or None
-                yield Ran("", session, asked, output, is_error, at, folder, agent)
+        if tool in SHELLS and asked and (ran := ran_in(record, part, asked, path)):
+            yield ran
+
+
+def ran_in(record: dict[str, Any], part: dict[str, Any], command: str, path: Path) -> Ran | None:
+    """Return the end of a command, None if it was refused or interrupted, or goes on in the background."""
+    at, result = moment_of(record.get("timestamp")), record.get("toolUseResult")
+    is_over = not (isinstance(result, dict) and (result.get("interrupted") or result.get("backgroundTaskId")))
+    output, is_error = ends(joined(parts_of(part.get("content")))), part.get("is_error") is True
+    if not (at and is_over) or (is_error and exit_status(output) is None):
+        return None
+    session = text_of(record.get("sessionId")) or path.name.partition(".")[0]
+    folder = text_of(record.get("cwd")) or None
+    return Ran("", session, command, output, is_error, at, folder, agent_of(record))
+
+
+def agent_of(record: dict[str, Any]) -> str:
+    """Return which of a session's agents a line is about, empty for the main one."""
+    return text_of(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
 
 
 class Refused(NamedTuple):
@@ -178,41 +188,48 @@ def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:
     Only an error of the client's own counts: whatever else has this text was written by somebody.
     """
     for line in lines:
-        record = _record(line) if b'"tool_use"' in line or _REJECTED in line else {}
+        record = record_of(line) if b'"tool_use"' in line or _REJECTED in line else {}
         for name, tool, call, part in _results(record, waiting):
-            at, words = _moment(record.get("timestamp")), _words_of(record, _joined(_parts(part.get("content"))))
-            if part.get("is_error") is True and at and words is not None and not tool.startswith(_DECIDED):
-                folder, session = _text(record.get("cwd")), _text(record.get("sessionId"))
-                yield Refused(name, tool, call, words.strip(), at, folder, session)
+            if refused := refused_by(record, part, (name, tool, call)):
+                yield refused
+
+
+def refused_by(record: dict[str, Any], part: dict[str, Any], call: tuple[str, str, str]) -> Refused | None:
+    """Return a call, by its id, tool, and command or file, if a person refused it."""
+    at, words = moment_of(record.get("timestamp")), _words_of(record, joined(parts_of(part.get("content"))))
+    if part.get("is_error") is not True or not at or words is None or call[1].startswith(_DECIDED):
+        return None
+    return Refused(*call, words.strip(), at, text_of(record.get("cwd")), text_of(record.get("sessionId")))
 
 
 def refusals_in(path: Path) -> Iterator[Refused]:
     """Yield the calls of a transcript that a person refused; nothing more once it cannot be read."""
-    with suppress(*_UNREADABLE):
-        yield from refused_in(_lines(path), Waiting())
+    with suppress(*UNREADABLE):
+        yield from refused_in(lines_of(path), Waiting())
 
 
 def _words_of(record: dict[str, Any], said: str) -> str | None:
     """Return the words of a person who refused a call, None if nobody did."""
     result, match = record.get("toolUseResult"), _REFUSED.match(said)
-    is_ours = result in (None, "User rejected tool use") or _REFUSED.match(_text(result).removeprefix("Error: "))
+    is_ours = result in (None, "User rejected tool use") or _REFUSED.match(text_of(result).removeprefix("Error: "))
     if match is None or not is_ours or record.get("toolDenialKind") not in _BY_PERSON:
         return None
-    return _text(record.get("userFeedback")) or _NOTE.split(match["words"] or "", maxsplit=1)[0]
+    return text_of(record.get("userFeedback")) or _NOTE.split(match["words"] or "", maxsplit=1)[0]
 
 
-def _parts(content: object) -> list[dict[str, Any]]:
+def parts_of(content: object) -> list[dict[str, Any]]:
     """Return the parts of a message or a result; a plain text is one."""
     if isinstance(content, list):
         return [part for part in content if isinstance(part, dict)]
     return [{"type": "text", "text": content}]
 
 
-def _joined(parts: Iterable[dict[str, Any]]) -> str:
-    return "\n".join(_text(part.get("text")) for part in parts)
+def joined(parts: Iterable[dict[str, Any]]) -> str:
+    """Return the text of parts."""
+    return "\n".join(text_of(part.get("text")) for part in parts)
 
 
-def _lines(path: Path, read: Callable[[int], object] = lambda _: None) -> Iterator[bytes]:
+def lines_of(path: Path, read: Callable[[int], object] = lambda _: None) -> Iterator[bytes]:
     """Yield the lines of a file, which may be packed, as people do with old ones. One that is too long is empty."""
     with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as file:
         for number in count(1):
@@ -227,7 +244,7 @@ def _lines(path: Path, read: Callable[[int], object] = lambda _: None) -> Iterat
                 read(raw.tell())
 
 
-def _record(line: bytes) -> dict[str, Any]:
+def record_of(line: bytes) -> dict[str, Any]:
     """Return the object of a line, empty if it has none."""
     with suppress(ValueError, RecursionError):
         if isinstance(record := json.loads(line), dict):
@@ -235,12 +252,15 @@ def _record(line: bytes) -> dict[str, Any]:
     return {}
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """Return a text that can be stored, empty if the value is something else. JSON can express half a character."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def _moment(value: object) -> datetime | None:
+def moment_of(value: object) -> datetime | None:
+    """Return a moment, None if the value is something else."""
     with suppress(InvalidInputError):
-        return parse_moment("timestamp", _text(value))
+        return parse_moment("timestamp", text_of(value))
     return None

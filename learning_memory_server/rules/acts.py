@@ -1,0 +1,78 @@
+"""Calls of past sessions as what rules judge, and what a command has that a pattern may be about."""
+
+import re
+from typing import Final
+
+from learning_memory_server.model.rule import CallForm, Pattern
+from learning_memory_server.rules.matching import Act
+from learning_memory_server.rules.replay import BASH, EDITS, Asked
+from learning_memory_server.rules.shell import read
+
+_WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
+
+_WORKTREES: Final = re.compile(r"/(?:\.claude/)?\.?worktrees/[^/]+.*$")
+_GOES: Final = re.compile(r"(?:^|[\s;&|(`])(?:cd|pushd|git -C)\s+[\"']?((?:/|~/|\$\w)[^\s;&|)\"'`]*)")
+_MAKES: Final = re.compile(r"\bgit (?:init|clone)\b|\bmktemp\b")
+
+
+def act_of(asked: Asked, top: str) -> Act | None:
+    """Return a call as what rules judge; None if it is neither a command of bash nor an edit, or elsewhere.
+
+    Files are relative to the project's root, the folder `top`, or to that of a worktree in it.
+    """
+    if asked.tool == BASH:
+        is_here = asked.call and not goes_elsewhere(asked.call, top or asked.folder)
+        return Act(read(asked.call), root=top) if is_here else None
+    if asked.tool not in EDITS or not (file := _file(asked, top)):
+        return None
+    return Act(None, file, *_change(asked), root=top)
+
+
+def goes_elsewhere(command: str, top: str) -> bool:
+    """Return whether a command goes to a folder that is neither in the project nor above it, or makes a repository.
+
+    A commit to a repository in a temporary folder is no commit to the project.
+    """
+    home = _WORKTREES.sub("", top)
+    places = [match.rstrip("/") or "/" for match in _GOES.findall(command)]
+    return _MAKES.search(command) is not None or any(
+        not (f"{place}/".startswith(f"{home}/") or f"{top}/".startswith(f"{place}/")) for place in places
+    )
+
+
+def _file(asked: Asked, top: str) -> str:
+    path, root = asked.call.replace("\\", "/"), (top or asked.folder).replace("\\", "/")
+    if path.startswith(f"{root}/"):
+        return _WORKTREE.sub("", path[len(root) + 1 :])
+    return "" if path.startswith("/") or path[1:2] == ":" else path
+
+
+def _change(asked: Asked) -> tuple[str, str]:
+    """Return what an edit writes, and what was there before."""
+    edits = asked.given.get("edits")
+    given = [each for each in edits if isinstance(each, dict)] if isinstance(edits, list) else [asked.given]
+    keys = "content" if "content" in asked.given else "new_source" if "new_source" in asked.given else "new_string"
+    text = ["\n".join(str(each.get(key) or "") for each in given) for key in (keys, "old_string")]
+    return text[0], text[1]
+
+
+def mark_of(pattern: Pattern) -> re.Pattern[str] | None:
+    """Return what is in each command that a pattern may be about; None if it may be any."""
+    named = [_named(form) for form in (*pattern.broken, *pattern.about, *pattern.first)]
+    globs = {*pattern.files, *(word for words in named for word in words)}
+    spelt = {_spelt(glob) for glob in globs}
+    if not all(named) or "" in spelt:
+        return None
+    return re.compile("|".join(sorted(spelt)) or r"(?!)")
+
+
+def _spelt(glob: str) -> str:
+    """Return an expression for the longest part of a word without wildcards; a word without any is whole."""
+    literal = max(re.split(r"[*?\[\]{},!]+", glob), key=len).strip("/")
+    is_word = literal == glob and literal.isalnum()
+    return rf"\b{re.escape(literal)}\b" if is_word else re.escape(literal)
+
+
+def _named(form: CallForm) -> tuple[str, ...]:
+    """Return the words, or globs of words, of which a call has one: its program, else what it has to have."""
+    return (form.words[0].rpartition("/")[2],) if form.words else form.having

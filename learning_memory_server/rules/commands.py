@@ -1,0 +1,121 @@
+"""Commands that a sentence names, and the calls that they stand for."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from learning_memory_server.model.rule import CallForm
+from learning_memory_server.rules import vocabulary
+
+CODE: Final = re.compile(r"`([^`]+)`")
+_SCRIPT: Final = re.compile(r"[a-z][\w-]*(?::[\w-]+)+")
+_PATH: Final = re.compile(r"(?:\./|[\w.-]+/)[\w./-]+\.(?:sh|py|js|ts|rb|pl)")
+_PLACEHOLDER: Final = re.compile(r"<.*>|\[.*\]|\{.*\}|\.{3}|…|\*+|[A-Z_]{2,}|file|files|path|\$\w+")
+_CHAINED: Final = re.compile(r"\s*(?:&&|\|\||[;|])\s*")
+_PLAIN_WORDS: Final = rf"(?:\s+(?:{'|'.join(sorted(vocabulary.SUBCOMMANDS))}|--?\w[\w-]*)(?![\w-]))*"
+
+
+def _plain(programs: Iterable[str]) -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, programs), key=len, reverse=True))
+    return re.compile(rf"(?<![\w./-])(?i:{names})(?![\w/-]|\.\w){_PLAIN_WORDS}")
+
+
+TERM: Final = rf"`[^`]+`|{_plain(vocabulary.PLAIN).pattern}"
+COMPARED: Final = rf"`[^`]+`|{_plain(vocabulary.BOTH).pattern}"
+
+
+def commands_in(text: str, term: str = TERM) -> list[str] | None:
+    """Return the commands of a list such as "`npm`, yarn or `npx`"; None if something in it is none."""
+    found: list[str] = []
+    spaced = "".join(
+        each if each.startswith("`") else each.replace("/", " / ") for each in re.split(r"(`[^`]*`)", text)
+    )
+    for each in re.finditer(rf"(?P<term>{term})|(?P<other>[^\s,/&]+)", spaced):
+        if each["other"] and each["other"].lower() not in vocabulary.JOINS:
+            return None
+        if each["term"] is None:
+            continue
+        is_code = each["term"].startswith("`")
+        for command in _CHAINED.split(each["term"].strip("` $") if is_code else each["term"].lower()):
+            if not is_command(command):
+                return None
+            found.append(command)
+    return found or None
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text is a command: one of a known program, a script of a package, a script by its path."""
+    words = text.split()
+    if not words or not re.fullmatch(r"[\w./:@+-]+", words[0]):
+        return False
+    name = words[0].removeprefix("./")
+    return name in vocabulary.SHELLED | vocabulary.PIPED or bool(_PATH.fullmatch(words[0]))
+
+
+def outside(text: str) -> str:
+    """Return a text without its code."""
+    return CODE.sub(" ", text)
+
+
+def is_script(text: str) -> bool:
+    """Return whether a text is the name of a package's script, such as `build:binaries`."""
+    return bool(_SCRIPT.fullmatch(text))
+
+
+def forbidden(command: str) -> tuple[CallForm, ...]:
+    """Return the calls of a command that is forbidden; none if it is of too many uses."""
+    words = _words(command)
+    subs = tuple(_until_option(words))
+    options = tuple(words[len(subs) :])
+    if not subs or (subs[0] in vocabulary.PIPED and len(words) == 1):
+        return ()
+    lacking = vocabulary.LOOKS.get(subs, vocabulary.ELSEWHERE.get(subs[0], ()) if len(words) == 1 else ())
+    forms = []
+    for name in vocabulary.ALIASES.get(subs[0], (subs[0],)):
+        if len(options) == 1:
+            same = vocabulary.OPTIONS.get(options[0], (options[0],))
+            forms.append(CallForm((name, *subs[1:]), same))
+        else:
+            forms.append(CallForm((name, *subs[1:], *options), lacking=lacking))
+    return tuple(forms)
+
+
+def needed(command: str) -> CallForm | None:
+    """Return the calls that do what a command does: its program, with its last sub-command in any place."""
+    words = _words(command)
+    subs = list(_until_option(words))
+    if not subs:
+        return None
+    if _PATH.fullmatch(subs[0]):
+        return CallForm((), (f"*{subs[0].rpartition('/')[2]}*",))
+    if subs[0] in vocabulary.INTERPRETERS:
+        named = [each for each in words[1:] if "/" in each or "." in each]
+        return CallForm((), (f"*{named[0].rpartition('/')[2]}*",)) if named else _of_module(words)
+    if subs[0] in vocabulary.WRAPPERS:
+        return needed(" ".join(words[vocabulary.WRAPPERS[subs[0]] :]))
+    own = [each for each in subs[1:] if not re.search(r"[./]", each) and each not in {"run", "run-script"}]
+    if not own or subs[0] in vocabulary.ONE_USE:
+        return CallForm((subs[0],))
+    name = "test" if own[0] == "t" else own[0]
+    return CallForm((subs[0],), (name, f"{name}:*", *(("t",) if name == "test" else ())))
+
+
+def followed(command: str) -> tuple[CallForm, ...]:
+    """Return the calls of a command that is wanted instead of another."""
+    words = tuple(_until_option(_words(command)))
+    return (CallForm(words),) if words else ()
+
+
+def _of_module(words: list[str]) -> CallForm | None:
+    return needed(" ".join(words[2:])) if words[1:2] == ["-m"] and words[2:] else None
+
+
+def _words(command: str) -> list[str]:
+    return [each for each in command.split() if not _PLACEHOLDER.fullmatch(each)]
+
+
+def _until_option(words: Iterable[str]) -> Iterator[str]:
+    for each in words:
+        if each.startswith("-"):
+            return
+        yield each

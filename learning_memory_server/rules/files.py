@@ -1,0 +1,159 @@
+"""The sentences of the rules that a person has already: files of rules, and the feedback that Claude Code has kept.
+
+A project has CLAUDE.md, AGENTS.md and the like at its root. A person has the same files for all projects, and for each
+project a folder of memories. They are read, never changed.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from learning_memory_server.lessons.errors.transcripts import projects_folder
+from learning_memory_server.model import limits
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.rule import OriginKind
+from learning_memory_server.rules.markdown import plain, sentences
+from learning_memory_server.system import files
+
+_OF_PROJECT: Final = (
+    "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md .cursor/rules/**/*.mdc .cursor/rules/**/*.md"
+)
+_IN_CLAUDE: Final = "rules/**/*.md"
+_FOLDERS: Final = 200  # Folders below one of rules that are looked into
+_FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FEEDBACK: Final = re.compile(r"^\s*type\s*:\s*[\"']?feedback[\"']?\s*$", re.MULTILINE)
+_DESCRIPTION: Final = re.compile(r"^description\s*:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_BLOCK: Final = re.compile(r"^[|>][+-]?\s*")
+
+_ADDRESS: Final = re.compile(r"://|\bwww\.", re.IGNORECASE)
+_EXCEPT: Final = re.compile(r"\b(?:unless|except|until|without|only|if|when|but)\b", re.IGNORECASE)
+_CLAUSE: Final = re.compile(r"\s*(?:[;,:(\u2014\u2013]|\s-\s)\s*|(?<=[.!?])\s")
+_STATES: Final = re.compile(
+    r"(?:^|[,;:.(\u2014\u2013]\s*|\b(?:please|you)\s+)(?:never|always|don'?t|do not|avoid|make sure)\b(?! \w+(?:ed|ly)\b)"
+    r"|^(?:please )?only (?!\w+s\b|when\b|for\b|if\b|in\b|available\b)"
+    r"|\b(?:must|must not|mustn'?t|should never|should always|is forbidden|are forbidden)\b(?! (?:be|have) (?:in|on|set|installed)\b)"
+    r"|\b(?:before|after)\b.{0,80}\brun\b|\brun\b.{0,80}\b(?:before|after)\b|\b(?:at the end of|when done)\b",
+    re.IGNORECASE,
+)
+"""What says what to do, or not to do, in so many words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence that a person may have meant as a rule, and the file where it stands, as a person reads it."""
+
+    text: str
+    name: str
+    kind: OriginKind = OriginKind.FILE
+    is_everywhere: bool = False
+
+    @property
+    def states(self) -> bool:
+        """Whether it says what to do in so many words; what was kept as feedback does."""
+        return self.kind is OriginKind.MEMORY or _STATES.search(self.text) is not None
+
+
+def sentences_of(folder: Path | None, environment: Mapping[str, str]) -> list[Sentence]:
+    """Return the sentences for a project, by the folder of its root: its own files', its memories', all projects'."""
+    found = [*_of_project(folder)] if folder else []
+    found += _memories(folder, environment) if folder else ()
+    found += _of_person(environment)
+    short = ((each, fitting(each.text)) for each in found)
+    return [replace(each, text=text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
+
+
+def fitting(text: str) -> str:
+    """Return a sentence in one line that fits a rule, cut at a clause if it is longer; empty if there is none.
+
+    A clause that takes something back, such as "unless", is not cut off.
+    """
+    text = one_line(text).strip(" ,;-")
+    if _ADDRESS.search(text):
+        return ""
+    if len(text) <= limits.RULE_MAX:
+        return text
+    cuts = [match.start() for match in _CLAUSE.finditer(text) if 0 < match.start() <= limits.RULE_MAX]
+    cut = next((each for each in reversed(cuts) if text[:each].count("`") % 2 == 0), 0)
+    return text[:cut] if cut and not _EXCEPT.search(text[cut:]) else ""
+
+
+def _of_project(folder: Path) -> Iterator[Sentence]:
+    patterns = [*_OF_PROJECT.split(), f".claude/{_IN_CLAUDE}"]
+    for path in _found(folder, patterns):
+        name = path.relative_to(folder).as_posix()
+        yield from (Sentence(each, one_line(name)) for each in sentences(_body(_read(path, folder))))
+
+
+def _of_person(environment: Mapping[str, str]) -> Iterator[Sentence]:
+    home = projects_folder(environment).parent
+    shown = "~/.claude" if home == Path.home() / ".claude" else home.name
+    for path in _found(home, ["CLAUDE.md", _IN_CLAUDE]):
+        name = one_line(f"{shown}/{path.relative_to(home).as_posix()}")
+        # A person's own file may be a link to where the person keeps such files.
+        yield from (Sentence(each, name, is_everywhere=True) for each in sentences(_body(_read(path))))
+
+
+def _memories(folder: Path, environment: Mapping[str, str]) -> Iterator[Sentence]:
+    slug = re.sub(r"[^A-Za-z0-9]", "-", str(folder))
+    places = [projects_folder(environment) / slug / "memory", _chosen(environment)]
+    for place in filter(None, places):
+        for path in _found(place, ["*.md"]):
+            text = _read(path, place)
+            front = _FRONT.match(text)
+            if front and _FEEDBACK.search(front[1]):
+                said = _DESCRIPTION.search(front[1])
+                line = _BLOCK.sub("", said[1]).strip().strip("\"'") if said else ""
+                line = " ".join(line.split()) or next(sentences(text[front.end() :]), "")
+                yield Sentence(plain(line), one_line(f"memory {path.name}"), OriginKind.MEMORY)
+
+
+def _chosen(environment: Mapping[str, str]) -> Path | None:
+    """Return the folder of memories that the person's own settings name; a repository's settings choose nothing."""
+    content = files.read(projects_folder(environment).parent / "settings.json")
+    try:
+        given: Any = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        return None
+    named = given.get("autoMemoryDirectory") if isinstance(given, dict) else None
+    path = Path(named).expanduser() if isinstance(named, str) and "\0" not in named and named[:1] in "~/" else None
+    return path if path and path.is_absolute() else None
+
+
+def _found(folder: Path, patterns: list[str]) -> list[Path]:
+    """Return the files of these names, in order, each once; a folder that cannot be read has none."""
+    found = dict[Path, None]()
+    for pattern in patterns:
+        above, star, ending = pattern.rpartition("*")
+        if star:
+            place = folder / above.removesuffix("**/")
+            found |= dict.fromkeys(path for path in _walked(place, is_deep=bool(above)) if path.name.endswith(ending))
+        else:
+            found[folder / pattern] = None
+    return list(islice(found, limits.RULE_FILES_MAX))
+
+
+def _walked(folder: Path, *, is_deep: bool) -> list[Path]:
+    walked = islice(os.walk(folder), _FOLDERS if is_deep else 1)
+    return sorted(Path(place, name) for place, _, names in walked for name in names)
+
+
+def _read(path: Path, folder: Path | None = None) -> str:
+    """Return a file's text, empty if it is none, is too large, or is a link that leaves the folder."""
+    try:
+        real = Path(os.path.realpath(path))
+        if folder and not real.is_relative_to(os.path.realpath(folder)):
+            return ""
+    except (OSError, ValueError):
+        return ""
+    return (files.read(real) or b"").decode("utf-8", "replace")
+
+
+def _body(text: str) -> str:
+    """Return a text without front matter, which says when a client loads it."""
+    front = _FRONT.match(text)
+    return text[front.end() :] if front else text

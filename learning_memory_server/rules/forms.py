@@ -1,0 +1,48 @@
+"""The commonest forms of rules, made into patterns: silence for the rest, since a false pattern is worse than none."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from learning_memory_server.model.rule import Pattern, When
+from learning_memory_server.rules import check_forms, command_forms, file_forms, git_forms, message_forms, wording
+from learning_memory_server.rules.sentences import Sentence, read_sentence
+
+in_words: Final = wording.in_words
+
+
+class Formed(NamedTuple):
+    """The pattern of a sentence, and when agents are shown it."""
+
+    when: When
+    pattern: Pattern
+
+
+_FORMS: Final[tuple[tuple[str, When, Callable[[Sentence], Pattern | None]], ...]] = (
+    ("no AI trailer in commits", When.CALL, message_forms.trailer),
+    ("checks before saying that it is done", When.DONE, check_forms.done),
+    ("checks before a commit or a push", When.CALL, check_forms.first),
+    ("no force push", When.CALL, git_forms.force),
+    ("no push to main", When.CALL, git_forms.branch),
+    ("no blanket `git add`", When.CALL, git_forms.add_all),
+    ("no skipped hooks", When.CALL, git_forms.no_verify),
+    ("no push or commit unasked", When.CALL, git_forms.unasked),
+    ("squash merges", When.CALL, git_forms.squash),
+    ("form of messages", When.CALL, message_forms.message),
+    ("files that are not edited", When.FILE, file_forms.edited),
+    ("one command in place of another", When.CALL, command_forms.instead),
+    ("a command that is never run", When.CALL, command_forms.never),
+)
+"""Each form with its name, when it is shown, and what makes its pattern; the first one that takes a sentence has it."""
+
+READ_MAX: Final = 600
+
+
+def form_of(sentence: str) -> Formed | None:
+    """Return the pattern of a sentence that has one of the known forms; None for any other sentence."""
+    read = read_sentence(sentence) if len(sentence) <= READ_MAX else None
+    if read is None:
+        return None
+    for _, when, form in _FORMS:
+        if pattern := form(read):
+            return Formed(when, pattern)
+    return None

@@ -1,0 +1,69 @@
+"""Whether a sentence forbids or demands, and which patterns contradict each other."""
+
+import re
+from typing import Final
+
+from learning_memory_server.model.rule import CallForm, Pattern
+
+_NEGATIVE: Final = re.compile(
+    r"\b(?:never|not|no|don'?t|doesn'?t|mustn'?t|avoid|stop|without|forbidden|prohibited|instead of|rather than)\b",
+    re.IGNORECASE,
+)
+_WILL: Final = re.compile(
+    r"\b(?:never|always|not|no|don'?t|doesn'?t|mustn'?t|do|must|should|please|only|avoid|ever|any)\b", re.IGNORECASE
+)
+
+
+def is_negative(text: str) -> bool:
+    """Return whether a sentence forbids something."""
+    return _NEGATIVE.search(text) is not None
+
+
+def without_will(text: str) -> str:
+    """Return a sentence without the words that forbid or demand: what is left is what it is about."""
+    return _WILL.sub(" ", text)
+
+
+def contradict(one: Pattern, two: Pattern) -> bool:
+    """Return whether no call can follow both patterns: what one forbids, the other demands, and the other way round."""
+    return _forbids(one, two) or _forbids(two, one) or _exclude(one, two)
+
+
+def _forbids(one: Pattern, two: Pattern) -> bool:
+    """Return whether one forbids, whatever else is so, what the other demands."""
+    if not _is_plain(one):
+        return False
+    demanded = two.first or (two.about if _is_plain(two) and one.about else ())
+    is_mutual = bool(two.first) or any(_covers(each, other) for each in two.broken for other in one.about)
+    return is_mutual and any(_covers(each, other) for each in one.broken for other in demanded)
+
+
+def _exclude(one: Pattern, two: Pattern) -> bool:
+    """Return whether one forbids a call with a word, and the other the same call without it."""
+    return (
+        _is_plain(one)
+        and _is_plain(two)
+        and any(
+            first.words == second.words and (_with(first, second) or _with(second, first))
+            for first in one.broken
+            for second in two.broken
+        )
+    )
+
+
+def _with(first: CallForm, second: CallForm) -> bool:
+    return bool(first.having) and set(first.having) <= set(second.lacking)
+
+
+def _covers(form: CallForm, other: CallForm) -> bool:
+    """Return whether each call of the other kind is one of the first."""
+    if not form.words or form.words != other.words[: len(form.words)]:
+        return False
+    return (not form.having or set(other.having) <= set(form.having) != set()) and set(form.lacking) <= set(
+        other.lacking
+    )
+
+
+def _is_plain(pattern: Pattern) -> bool:
+    """Return whether a call breaks a pattern by itself; a person's asking is no condition of the call."""
+    return bool(pattern.broken) and not (pattern.texts or pattern.form or pattern.contents or pattern.first)

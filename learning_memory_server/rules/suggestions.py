@@ -1,0 +1,214 @@
+"""Suggestions: sentences that a person has not answered yet. They are computed, and never stored.
+
+Their order says where a sentence is taken from if it stands in several places: files, memories, kept preferences,
+refused calls, the report, other stores.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Final
+
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.lessons.errors.brief import shown_command
+from learning_memory_server.lessons.errors.report import LASTING, ONCE
+from learning_memory_server.model import limits
+from learning_memory_server.model.memory import Memory, Refusal
+from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Suggestion, When
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.files import Sentence, fitting
+from learning_memory_server.rules.forms import form_of
+from learning_memory_server.rules.polarity import contradict, is_negative, without_will
+from learning_memory_server.rules.preferences import preferences_of
+from learning_memory_server.rules.refusals import can_be_kept
+
+_QUESTION: Final = re.compile(r"\?(?:\W|$)")
+_HEX: Final = 32  # Digits of an id: 128 bits
+_COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
+_LATER: Final = timedelta(days=limits.RULE_LATER_DAYS)
+
+
+def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
+    """Return the id of a suggestion, which is the same each time."""
+    named = f"{kind}\0{text}\0{project}"
+    return f"suggestion_{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
+
+
+def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False) -> Suggestion:
+    """Return the suggestion of a sentence, with a pattern if the sentence has one of the common forms."""
+    formed = form_of(text)
+    when, pattern = (formed.when, formed.pattern) if formed else (When.SESSION, None)
+    name = suggestion_id(origin.kind, text, "" if is_everywhere else project)
+    return Suggestion(name, text, origin, project, when, pattern, is_everywhere=is_everywhere)
+
+
+async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate) -> list[Suggestion]:
+    """Return the suggestions of sentences in files: those with a pattern, and those that say what to do."""
+    texts = (await gate.pass_data({"texts": [each.text for each in found]})).data["texts"]
+    made = [
+        (each, suggestion(text, Origin(each.kind, each.name), project, is_everywhere=each.is_everywhere))
+        for each, text in zip(found, texts, strict=True)
+    ]
+    return [one for each, one in made if one.pattern or each.states]
+
+
+def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
+    """Return the suggestions of refused calls with words that may be meant to last; a question says nothing."""
+    found = list[Suggestion]()
+    for each in refused:
+        if words := _lasting(each.words):
+            origin = Origin(OriginKind.REFUSAL, each.call or each.tool, each.at)
+            found.append(suggestion(words, origin, project))
+    return found
+
+
+def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]:
+    """Return the suggestions of what an earlier version kept of refused calls."""
+    found = list[Suggestion]()
+    for each in preferences_of(memories, project):
+        if each.refusal and (words := _fits(each.refusal.words)):
+            origin = Origin(OriginKind.PREFERENCE, each.refusal.call or each.refusal.tool, each.refusal.at)
+            found.append(suggestion(words, origin, project))
+    return found
+
+
+def of_report(failing: str, instead: str, at: datetime, project: str) -> Suggestion | None:
+    """Return the suggestion to run another command in place of one that fails, None if they differ in operands only."""
+    before, after = _name(failing), _name(instead)
+    text = f"Use `{' '.join(after)}`, not `{' '.join(before)}`"
+    # A rule that its own remedy breaks, or that is about all of a program, would stop what works.
+    if not after or len(before) < 2 or after[: len(before)] == before or len(text) > limits.RULE_MAX:
+        return None
+    origin, pattern = Origin(OriginKind.REPORT, " ".join(before), at), Pattern((CallForm(before),), (CallForm(after),))
+    return Suggestion(suggestion_id(origin.kind, text, project), text, origin, project, When.CALL, pattern)
+
+
+def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
+    """Return the suggestions of rules that another store brought, where they apply in a project."""
+    return [
+        Suggestion(
+            suggestion_id(OriginKind.IMPORTED, each.text, "" if each.is_everywhere else project),
+            each.text,
+            Origin(OriginKind.IMPORTED, each.origin.name, each.origin.at),
+            project,
+            each.when,
+            each.pattern,
+            each.is_everywhere,
+        )
+        for each in rules
+        if each.imported and each.state is RuleState.ACCEPTED and (each.is_everywhere or each.project == project)
+    ]
+
+
+def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, str]]:
+    """Return suggestions, near copies as one with all origins, and by the id of each the id of the one it is in."""
+    kept, matters, places = list[Suggestion](), list[Matter](), dict[str, int]()
+    for each in found:
+        matter = Matter.of(each)
+        place = next((number for number, known in enumerate(matters) if known.is_same(matter)), None)
+        if place is None:
+            places.setdefault(each.id, len(kept))
+            kept.append(each)
+            matters.append(matter)
+            continue
+        places.setdefault(each.id, place)
+        # One of which a machine can see breaches stands for the others.
+        first, second = (each, kept[place]) if each.pattern and not kept[place].pattern else (kept[place], each)
+        others = dict.fromkeys((*first.others, second.origin, *second.others))
+        kept[place] = replace(first, others=tuple(other for other in others if other != first.origin))
+        matters[place] = Matter.of(first)
+    return kept, {name: kept[place].id for name, place in places.items()}
+
+
+def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> list[Suggestion]:
+    """Return the suggestions that no answer silences: a later one is asked again after days, others never are."""
+    answers = [
+        Matter.of(each)
+        for each in rules
+        if not each.imported and not (each.state is RuleState.POSTPONED and each.changed_at + _LATER <= now)
+    ]
+    return [each for each in found if not any(map(Matter.of(each).is_same, answers))]
+
+
+@dataclass(frozen=True, slots=True)
+class Matter:
+    """What a sentence is about, for comparison."""
+
+    text: str
+    terms: frozenset[str]
+    is_negative: bool
+    pattern: Pattern | None
+
+    @classmethod
+    def of(cls, given: Suggestion | Rule) -> "Matter":
+        """Return the matter of a suggestion or a rule."""
+        text = given.text.casefold()
+        return cls(text, frozenset(terms(without_will(text))), is_negative(text), given.pattern)
+
+    def is_same(self, other: "Matter") -> bool:
+        """Return whether two sentences say the same: by their patterns, else by their terms, all but at most one."""
+        if self.text == other.text:
+            return True
+        if self.pattern and other.pattern:
+            return self.pattern == other.pattern
+        return self.is_negative == other.is_negative and self._is_near(other, least=_COMMON)
+
+    def contradicts(self, other: "Matter") -> bool:
+        """Return whether one forbids what the other demands."""
+        if self.pattern and other.pattern and contradict(self.pattern, other.pattern):
+            return True
+        return self.is_negative != other.is_negative and self._is_near(other, least=2)
+
+    def _is_near(self, other: "Matter", *, least: int) -> bool:
+        """Return whether two sentences have the same terms, or all but one and so many in common."""
+        both, rest = self.terms & other.terms, self.terms ^ other.terms
+        return bool(both) and (not rest or (len(rest) == 1 and len(both) >= least))
+
+
+Item = Suggestion | Rule
+
+
+def conflicts(found: Iterable[Suggestion], rules: Iterable[Rule]) -> list[tuple[Item, Item]]:
+    """Return the pairs of which one forbids what the other demands: by their patterns, else by their words.
+
+    Of two rules, the newer yes wins already, so that they are no pair.
+    """
+    items: list[Item] = [each for each in rules if each.state is RuleState.ACCEPTED and not each.imported]
+    items += found
+    matters = [(each, Matter.of(each)) for each in items]
+    return [
+        (one, two)
+        for (one, first), (two, second) in combinations(matters, 2)
+        if not (isinstance(one, Rule) and isinstance(two, Rule)) and _meet(one, two) and first.contradicts(second)
+    ]
+
+
+def _meet(one: Item, two: Item) -> bool:
+    return one.project == two.project or one.is_everywhere or two.is_everywhere
+
+
+def _lasting(words: str) -> str:
+    """Return the words of a refusal if they can be a rule, and are not about this call alone."""
+    text = _fits(words)
+    return "" if len(ONCE.findall(text)) > len(LASTING.findall(text)) else text
+
+
+def _fits(words: str) -> str:
+    """Return words in one short line without an address, and no question; else nothing."""
+    text = words.strip()
+    return fitting(text) if can_be_kept(text) and not _QUESTION.search(text) else ""
+
+
+def _name(command: str) -> tuple[str, ...]:
+    """Return a command's program and sub-commands, nothing if it is more than one plain call."""
+    words = shown_command(command).split()
+    plain = next((number for number, word in enumerate(words) if not _is_plain(word)), len(words))
+    rest = words[plain:]
+    return tuple(words[:plain]) if not any(set(word) & set("&|;<>$`()") for word in rest) else ()
+
+
+def _is_plain(word: str) -> bool:
+    return word.replace("-", "").replace("_", "").replace(":", "").isalnum() and not word.startswith("-")

@@ -1,0 +1,229 @@
+"""Programs, files and texts that rules are about, as one table."""
+
+from typing import Final
+
+
+def _each(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(each.split()) for each in text.split("|"))
+
+
+def _table(**texts: str) -> dict[str, tuple[str, ...]]:
+    return {name.replace("_", "-"): tuple(text.split()) for name, text in texts.items()}
+
+
+SHELLED: Final = frozenset(
+    """
+    act ag fd rg alembic ansible ansible-playbook apt apt-get autopep8 aws az bash bazel biome black brew buf bun bundle bunx
+    cargo cdk cmake composer conda corepack curl cypress dart deno docker docker-compose dotnet drizzle-kit dropdb
+    electron-builder elixir eslint fastlane firebase flake8 flutter fly flyctl gcc gcloud gem gh git glab go gofmt
+    golangci-lint gradle gradlew gulp gunicorn helm heroku hg hugo isort java javac jest jq just karma kill killall ktlint
+    kubectl lefthook lerna make mise mix mocha mongo mvn mvnw mypy mysql netlify next ng node nodemon nox npm npx nvm nx
+    pdm perl php phpunit pip pip3 pipenv pipx pixi pkill playwright pnpm pnpx poe poetry pre-commit prettier prisma psql pulumi
+    pyenv pylint pyright pytest python python3 rails rake redis-cli ruff rsync rspec rubocop ruby rustc rustfmt
+    rustup rye sbt scp serverless sudo sls sqlite3 stylelint svn swift swiftlint systemctl task terraform tofu tox trash trash-put tsc
+    tsx turbo twine ty uv uvicorn uvx vercel vite vitest wget wrangler xcodebuild yarn zig rm ts-node tap swc oxlint
+    """.split()
+)
+"""Programs: a name in backticks is one of a command only if it stands here, for `type` may be TypeScript's."""
+
+PLAIN: Final = frozenset(
+    """
+    apt-get bunx cargo conda docker-compose eslint gulp kubectl npm npx pip pip3 pipenv pipx pnpm pnpx poetry prettier
+    pytest python3 sudo tsc uv uvx vitest yarn git rm virtualenv mypy flake8 terraform docker gh twine
+    """.split()
+)
+"""Programs whose names are no other word: known without backticks."""
+
+BOTH: Final = PLAIN | {"bun", "jest", "python", "node", "deno", "brew", "make", "just", "rye", "pdm", "mocha", "ruff"}
+"""Programs that are known without backticks where two are compared: "bun, not npm"."""
+
+PIPED: Final = frozenset(
+    "awk bash cat cp curl echo find git go grep head kill ls make mv node sed sh sort tail touch".split()
+)
+"""Programs of many uses: no sentence about one use forbids the others."""
+
+SUBCOMMANDS: Final = frozenset(
+    """
+    add apply build check ci clean commit compose create deploy destroy down drop exec fmt format init install lint
+    merge prune publish pull push rebase reset restore revert run stash start sync tag test typecheck uninstall up
+    update upgrade upload
+    """.split()
+)
+"""Words that may follow a program in a sentence without backticks."""
+
+ALIASES: Final = _table(pip="pip pip3", trash="trash trash-put")
+"""Programs that go by several names."""
+
+ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global", "--version", "-v", "--help"))
+"""Words with which a package manager does not touch the project: such a call breaks no rule about it."""
+
+OPTIONS: Final = {
+    option: same
+    for same in (
+        ("--force", "-f"),
+        ("--all", "-A"),
+        ("--volumes", "-v"),
+        ("--no-verify", "-n"),
+        ("--interactive", "-i"),
+    )
+    for option in same
+}
+"""Options that are the same."""
+
+_DEPLOYS_NOT: Final = (
+    "ls list inspect logs env build pull dev domains alias certs whoami projects project link help".split()
+)
+
+LOOKS: Final = {
+    ("vercel",): (*_DEPLOYS_NOT, "--help"),
+    ("git", "stash"): ("list", "show"),
+    ("git", "push"): ("--dry-run", "-n"),
+    ("git", "commit"): ("--dry-run",),
+    ("git", "add"): ("--dry-run", "-n", "-p", "--patch"),
+    ("git", "clean"): ("--dry-run", "-n"),
+    ("git", "rebase"): ("--abort", "--continue", "--show-current-patch"),
+    ("gh", "pr", "merge"): ("--disable-auto",),
+}
+"""Words with which a command only looks, or undoes."""
+
+RUNNERS: Final = ("npm", "pnpm", "yarn", "bun")
+"""What runs the scripts of a package.json."""
+
+DEPLOYS: Final = _each(
+    """
+    vercel --prod | netlify deploy --prod | netlify deploy -p | firebase deploy | fly deploy | flyctl deploy |
+    wrangler deploy | wrangler publish | serverless deploy | sls deploy | cdk deploy | eb deploy |
+    gcloud app deploy | gcloud run deploy | gcloud functions deploy | railway up | kamal deploy |
+    cap production deploy | npm run deploy | pnpm run deploy | yarn run deploy | yarn deploy | bun run deploy |
+    make deploy | just deploy
+    """
+)
+"""Commands that deploy."""
+
+PUBLISHES: Final = _each(
+    """
+    npm publish | pnpm publish | yarn publish | yarn npm publish | bun publish | cargo publish | twine upload |
+    uv publish | poetry publish | flit publish | hatch publish | gem push | dart pub publish | lerna publish
+    """
+)
+"""Commands that publish a package."""
+
+HARMLESS: Final = frozenset(
+    tuple(each.split())
+    for each in _each("npm install | yarn install | docker run | git add | git checkout | git switch")
+)
+"""Commands that a person may need for something else than a rule about them has in mind."""
+
+WRAPPERS: Final = dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "rtk", "sudo", "time"), 1) | dict.fromkeys(
+    ("uv", "poetry", "pipenv", "pdm", "bundle"), 2
+)
+"""Programs that run another: how many words stand before it."""
+
+ONE_USE: Final = frozenset(
+    "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
+)
+"""Programs whose operands are files, never sub-commands."""
+
+CHECKING: Final = frozenset("check clippy lint test typecheck vet".split())
+"""Sub-commands that check something."""
+
+SEARCHES: Final = {"grep": ("-r", "--recursive", "-R"), "find": ("-name", "-iname", "-path", "-regex", "-type")}
+"""Options with which a program of many uses searches the files of a project."""
+
+_MANAGED: Final = tuple(
+    "add adding commands dependencies dependency deps install installing manage managing management modules package packages "
+    "project run running scripts".split()
+)
+
+_RUNNING: Final = tuple(
+    "binaries cli command commands execute executing package packages project run running scripts tool tools".split()
+)
+
+USES: Final = (
+    dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _RUNNING)
+    | dict.fromkeys(("npm", "yarn", "pnpm", "bun"), (*_MANAGED, "js", "javascript", "node"))
+    | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
+    | _table(docker_compose="containers services run running commands docker")
+)
+"""Uses of programs: a sentence that names one means the whole program."""
+
+USE_FILLERS: Final = frozenset(
+    "for to when the all any and or of in this our your project repo repository node js python everything always".split()
+)
+
+_ANY_CHECKS: Final = tuple("*check* *verify* *validate* *pre-commit* *prek* ci *:ci* *ci:* all".split())
+
+CHECKS: Final = {
+    "a test run": (
+        r"\btests?\b(?! (?:plan|case|file|coverage))|\btest suite\b",
+        "*test* *spec* *jest* *tox* *nox* *build*",
+    ),
+    "a linter": (r"\blint\w*\b", "*lint* *ruff* clippy *biome* *flake8* vet *rubocop* *style* *standard*"),
+    "a type check": (r"\btype[- ]?check\w*|\btypes\b", "*tsc* *type* *mypy* *pyright* *build*"),
+}
+"""Checks: what a sentence calls them, and words of commands that may well run them, whatever the project."""
+
+CHECKED: Final = {name: (*words.split(), *_ANY_CHECKS) for name, (_, words) in CHECKS.items()}
+"""All words of commands that may well run a check: the more, the fewer false denials."""
+
+
+INSTALLS: Final = _table(
+    npm="install i add ci",
+    yarn="add install",
+    pnpm="add install i",
+    bun="add install",
+    pip="install",
+    pip3="install",
+    poetry="add install",
+    pipenv="install",
+    conda="install",
+)
+"""How a package manager installs."""
+
+LOOKING: Final = {word for table in (LOOKS, ELSEWHERE) for words in table.values() for word in words}
+"""Words with which no command breaks a rule: a person need not read them."""
+
+ADD: Final = ("git", "add")
+COMMIT: Final = ("git", "commit")
+PUSH: Final = ("git", "push")
+CREATE: Final = ("gh", "pr", "create")
+EDIT: Final = ("gh", "pr", "edit")
+MERGE: Final = ("gh", "pr", "merge")
+ADDS_ALL: Final = ("-A", "--all", ".", ":/")
+OTHER_MERGES: Final = ("--merge", "-m", "--rebase", "-r")
+"""Calls that rules are about most often, and their words."""
+
+ASKING: Final = {
+    "push": ("git push",),
+    "commit": ("git commit",),
+    "merge": ("gh pr merge",),
+    "deploy": DEPLOYS,
+    "publish": PUBLISHES,
+    "amend": ("git commit --amend",),
+    "rebase": ("git rebase",),
+    "pull": ("git pull",),
+    "request": ("gh pr create",),
+}
+"""Commands for acts that need the word of a person."""
+
+INTERPRETERS: Final = frozenset({"python", "python3", "node", "bash", "sh"})
+JOINS: Final = frozenset({"or", "and", "nor", "&"})
+"""Programs that run a script, and words between two commands."""
+
+REFERENCES: Final = ("--tags", "--delete", "--all", "--mirror", "-d")
+ELSEWHERE_OPTIONS: Final = ("-C", "--git-dir", "--work-tree")
+NEW_BRANCH: Final = (
+    "-b",
+    "-B",
+    "-c",
+    "-C",
+    "-d",
+    "-p",
+    "--orphan",
+    "--detach",
+    "--create",
+    "--force-create",
+    "--patch",
+)
+MOVES: Final = frozenset({"cd", "pushd", "popd", "gh"})
+"""Options with which git pushes, works or switches somewhere else, and programs behind which the branch is unknown."""

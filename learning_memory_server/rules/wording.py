@@ -1,0 +1,90 @@
+"""A pattern in plain words, for a person who is asked to agree."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
+from learning_memory_server.rules import vocabulary
+
+_SHOWN: Final = 8
+_FORMS: Final = {
+    MessageForm.CONVENTIONAL: "whose message is not a conventional commit",
+    MessageForm.ONE_LINE: "whose message has more than one line",
+    MessageForm.LATIN: "whose message is not in Latin letters",
+    MessageForm.NO_EMOJI: "whose message has an emoji",
+}
+
+
+def in_words(pattern: Pattern, when: When) -> str:
+    """Return when a pattern is broken: "before `git push`, unless you ask for it in the same turn"."""
+    if when is When.DONE or not (pattern.broken or pattern.files or pattern.contents):
+        return f"at the end of work, if {_not_run(pattern.first)}" if pattern.first else ""
+    acts = [*_calls(pattern), *_edits(pattern)]
+    text = f"before {' or '.join(acts)}"
+    if pattern.first:
+        text += f", if {_not_run(pattern.first)}"
+    return f"{text}, unless you ask for it in the same turn" if pattern.asked else text
+
+
+def _calls(pattern: Pattern) -> Iterator[str]:
+    if not pattern.broken:
+        return
+    by_others: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    for each in pattern.broken:
+        by_others.setdefault((each.having, each.lacking, each.on), []).append(_code(" ".join(each.words)))
+    text = ", ".join(_call(names, *others) for others, names in by_others.items())
+    if pattern.texts:
+        text += f" whose message has {_listed((_quoted(each) for each in pattern.texts), 'or')}"
+    yield f"{text} {_FORMS[pattern.form]}" if pattern.form else text
+
+
+def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...], branches: tuple[str, ...]) -> str:
+    text = _listed(dict.fromkeys(names), "")
+    if branches:
+        text += f" on {_listed(map(_code, branches), 'or')}"
+    if having:
+        text += f" with {_listed(map(_code, having), 'or')}"
+    shown = [each for each in lacking if each not in vocabulary.LOOKING]
+    return f"{text} without {_listed(map(_code, shown), 'or')}" if shown else text
+
+
+def _edits(pattern: Pattern) -> Iterator[str]:
+    files = _listed(map(_code, pattern.files), "or")
+    if pattern.contents:
+        added = _listed(map(_code, pattern.contents), "or")
+        yield f"an edit{f' of {files}' if files else ''} that adds {added}"
+    elif files:
+        yield f"an edit of {files}"
+
+
+def _not_run(forms: Iterable[CallForm]) -> str:
+    names = [_needed(each) for each in forms]
+    has = "has not run" if len(names) == 1 else "have not all run"
+    return f"{_listed(names, 'and')} {has} since the last edit"
+
+
+def _needed(form: CallForm) -> str:
+    known = {having: name for name, having in vocabulary.CHECKED.items()}
+    if not form.words:
+        return (
+            known.get(form.having)
+            or f"a command with {_listed((_code(each.strip('*')) for each in form.having), 'or')}"
+        )
+    return _code(" ".join((*form.words, *form.having[:1])))
+
+
+def _listed(names: Iterable[str], last: str) -> str:
+    found = list(names)
+    if len(found) > _SHOWN:
+        return ", ".join(found[: _SHOWN - 1]) + f" {last or 'or'} {len(found) - _SHOWN + 1} more"
+    if len(found) < 2 or not last:
+        return ", ".join(found)
+    return f"{', '.join(found[:-1])} {last} {found[-1]}"
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('=PUT', ' PUT')}`" if text else "any command"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'

@@ -1,0 +1,79 @@
+"""A call of a past session is judged if it is in the project."""
+
+import pytest
+
+from learning_memory_server.model.rule import CallForm, Pattern
+from learning_memory_server.rules.acts import act_of, goes_elsewhere, mark_of
+from learning_memory_server.rules.replay import Asked
+from tests.support import NOON
+
+
+@pytest.mark.parametrize(
+    ("command", "is_elsewhere"),
+    [
+        ("git commit -m tea", False),
+        ("cd /work/shop && git commit -m tea", False),
+        ("cd /work/shop/web && git commit -m tea", False),
+        ("cd /work && ls", False),
+        ("cd web && git commit -m tea", False),
+        ("cd /work/shop2 && git commit -m tea", True),
+        ("cd '/tmp/tea' && git commit -m tea", True),
+        ("cd ~/tea && git commit -m tea", True),
+        ("git -C /tmp/tea commit -m tea", True),
+        ("cd $FOLDER && git commit -m tea", True),
+        ("mkdir x && cd x && git init && git commit -m tea", True),
+        ('cd "$(mktemp -d)" && git commit -m tea', True),
+    ],
+)
+def test_a_command_may_go_elsewhere(command: str, is_elsewhere: bool) -> None:
+    assert goes_elsewhere(command, "/work/shop") is is_elsewhere
+
+
+@pytest.mark.parametrize("top", ["/work/shop/.worktrees/tea", "/work/shop/.claude/worktrees/tea/web"])
+def test_a_worktree_in_the_project_is_a_part_of_it(top: str) -> None:
+    assert not goes_elsewhere("cd /work/shop/.worktrees/bread && ls", top)
+    assert goes_elsewhere("cd /work/bread && ls", top)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "expected"),
+    [
+        ("Edit", {"file_path": "/work/shop/a.py", "old_string": "x", "new_string": "y"}, ("a.py", "y", "x")),
+        ("Write", {"file_path": "/work/shop/a.py", "content": "y"}, ("a.py", "y", "")),
+        ("NotebookEdit", {"notebook_path": "/work/shop/a.ipynb", "new_source": "y"}, ("a.ipynb", "y", "")),
+        (
+            "MultiEdit",
+            {"file_path": "a.py", "edits": [{"old_string": "x", "new_string": "y"}, 3, {"new_string": "z"}]},
+            ("a.py", "y\nz", "x\n"),
+        ),
+        ("Edit", {"file_path": "/work/other/a.py", "old_string": "x", "new_string": "y"}, None),
+        ("Edit", {}, None),
+        ("Read", {"file_path": "/work/shop/a.py"}, None),
+        ("PowerShell", {"command": "git push"}, None),
+        ("Bash", {"command": ""}, None),
+    ],
+)
+def test_an_edit_is_of_a_file_in_the_project(tool: str, given: dict[str, object], expected: object) -> None:
+    act = act_of(Asked("1", "s", "", tool, given, "/work/shop", NOON), "/work/shop")
+    assert (act and (act.file, act.content, act.before)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "may_be"),
+    [
+        (Pattern((CallForm(("git", "push")),)), "cd a && git -C b push", True),
+        (Pattern((CallForm(("git", "push")),)), "ls", False),
+        (Pattern((CallForm(("rm",)),)), "npm farm", False),
+        (Pattern((CallForm((), having=("--no-verify",)),)), "git commit --no-verify", True),
+        (Pattern((CallForm(()),)), "ls", True),
+        (Pattern(files=("dist/**",)), "echo x > dist/a", True),
+        (Pattern(files=("dist/**",)), "echo x > src/a", False),
+        (Pattern(files=("*",)), "ls", True),
+        (Pattern(first=(CallForm((), having=("*test*", "ci")),)), "make mytests", True),
+        (Pattern(first=(CallForm((), having=("*test*", "ci")),)), "make precise", False),
+        (Pattern(contents=("eval(",)), "ls", False),
+    ],
+)
+def test_most_commands_are_known_to_be_none_of_a_pattern(pattern: Pattern, command: str, may_be: bool) -> None:
+    mark = mark_of(pattern)
+    assert (mark is None or mark.search(command) is not None) is may_be
