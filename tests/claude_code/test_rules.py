@@ -235,8 +235,9 @@ def test_a_person_is_asked_about_what_is_enforced_each_time(claude: ClaudeCode) 
     script: list[Said] = [run("git push"), later(run("git push nowhere")), say("Asked twice.")]
     with at_terminal(claude, script, "--allowedTools", "Bash") as terminal:
         terminal.prompts("tidy up")
-        terminal.sees("Never push without me")
-        terminal.types(b"\r")  # Yes
+        until(lambda: "Esctocancel" in terminal.shown(), "the person is not asked")
+        assert "Neverpushwithoutme" in terminal.shown()
+        terminal.allows()
         terminal.refuses("not now")
         terminal.sees("Asked twice.")
     assert "not now" in json.dumps(terminal.model.requests[-1]["messages"])
