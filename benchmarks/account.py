@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.recorded import read_sessions
 from benchmarks.recurring import Session
-from learning_memory_server.cli.past import REPORTED
+from learning_memory_server.model.limits import REPORT_LINES
 from learning_memory_server.lessons.errors.learner import Learner
 from learning_memory_server.lessons.errors.report import report
 from learning_memory_server.redaction.gate import RedactionGate
@@ -48,7 +48,7 @@ async def _show(name: str, sessions: list[Session]) -> int:
     for session in sessions:
         for ran in session.calls:
             await learner.saw(ran)
-    found = report(learner.failures, REPORTED)
+    found = report(learner.failures, REPORT_LINES)
     print(f"\n{name}: {len(sessions)} sessions")
     for line in found:
         print(f"{line.label:>12}  {line.text}")

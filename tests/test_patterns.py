@@ -18,7 +18,7 @@ import pytest
 
 import learning_memory_server
 from learning_memory_server.cli.clients import json_text, toml_text
-from learning_memory_server.hooks import event
+from learning_memory_server.hooks import edits
 from learning_memory_server.index.memory_chunks import blocks
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors import brief, figures, outcomes, parse, sanitize
@@ -198,7 +198,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "a hook of Claude Code": partial(answered, ""),
     "a hook of Gemini CLI": partial(answered, "gemini"),
     "a hook of Copilot": partial(answered, "copilot"),
-    "a patch": lambda text: event.edit_in("apply_patch", {"command": text}),
+    "a patch": lambda text: edits.edit_in("apply_patch", {"command": text}),
     "a message": lambda text: jsonrpc.read(text.encode()),
     "a shared lesson": lambda text: files.parse("2026-01-01-0123456789abcdef.md", text.encode()),
     "settings in JSON": read_as_json,
