@@ -14,9 +14,9 @@ from typing import Final
 
 from benchmarks.recorded import read_sessions
 from benchmarks.recurring import Session
-from learning_memory_server.model.limits import REPORT_LINES
 from learning_memory_server.lessons.errors.learner import Learner
 from learning_memory_server.lessons.errors.report import report
+from learning_memory_server.model.limits import REPORT_LINES
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 

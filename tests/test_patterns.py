@@ -19,6 +19,7 @@ import pytest
 import learning_memory_server
 from learning_memory_server.cli.clients import json_text, toml_text
 from learning_memory_server.hooks import edits
+from learning_memory_server.hooks.event import event_of
 from learning_memory_server.index.memory_chunks import blocks
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors import brief, figures, outcomes, parse, sanitize
@@ -160,7 +161,7 @@ def ran(text: str) -> None:
 
 def answered(client: str, text: str) -> None:
     tool = {"tool_name": "Bash", "tool_input": {"command": text}, "tool_response": f"Output: {text}"}
-    event.event_of({"hook_event_name": "PostToolUse", "prompt": text, **tool}, client)
+    event_of({"hook_event_name": "PostToolUse", "prompt": text, **tool}, client)
 
 
 def read_as_json(text: str) -> None:
