@@ -38,12 +38,12 @@ from benchmarks.measuring import Option, options_of, percentile
 from benchmarks.recorded import lines_of
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Passed, beginning_of
 from learning_memory_server.model.rule import Pattern, When
-from learning_memory_server.rules.acts import act_of
-from learning_memory_server.rules.forms import form_of
-from learning_memory_server.rules.globs import is_document
-from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.replay import Asked, Over, Prompt, events_in
-from learning_memory_server.rules.shell import read
+from learning_memory_server.rules.forms.table import form_of
+from learning_memory_server.rules.past.acts import act_of
+from learning_memory_server.rules.past.replay import Asked, Over, Prompt, events_in
+from learning_memory_server.rules.patterns.globs import is_document
+from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
+from learning_memory_server.rules.shell.script import read
 
 SENTENCES: Final = (
     "Never add a Co-Authored-By trailer for Claude to commits.",

@@ -15,7 +15,7 @@ from learning_memory_server.cli.report import document_of
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.rules.report import PastReport
+from learning_memory_server.rules.past.report import PastReport
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error

@@ -10,7 +10,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.answering import Answers, offered_of, show_limits
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.rules.report import PastReport
+from learning_memory_server.rules.past.report import PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import figures
 

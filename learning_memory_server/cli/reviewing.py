@@ -19,7 +19,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
-from learning_memory_server.rules.report import Offered, PastReport
+from learning_memory_server.rules.past.report import Offered, PastReport
 from learning_memory_server.rules.review import Waiting
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views

@@ -14,8 +14,8 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import Rule, RuleState, Suggestion, When
 from learning_memory_server.redaction.base import shortened_markers
-from learning_memory_server.rules.forms import form_of
-from learning_memory_server.rules.suggestions import Matter, conflicts
+from learning_memory_server.rules.forms.table import form_of
+from learning_memory_server.rules.suggesting.suggestions import Matter, conflicts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 

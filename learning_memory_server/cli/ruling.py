@@ -37,7 +37,7 @@ from learning_memory_server.model.rule import (
     When,
     new_rule_id,
 )
-from learning_memory_server.rules.forms import form_of
+from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.server.views import rule_views
 
 

@@ -10,8 +10,8 @@ from learning_memory_server.cli.command import Offline, current_project
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.rules.report import PastReport, past_report
-from learning_memory_server.rules.sessions import Transcript
+from learning_memory_server.rules.past.report import PastReport, past_report
+from learning_memory_server.rules.past.sessions import Transcript
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.tree import top_of

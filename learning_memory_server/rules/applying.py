@@ -23,9 +23,9 @@ from learning_memory_server.model.rule import CallForm, OriginKind, Pattern, Rul
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.log import RuleCounts, RuleLog
-from learning_memory_server.rules.matching import Act, Verdict, judge, judge_end, matches
+from learning_memory_server.rules.patterns.matching import Act, Verdict, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, RuleSession
-from learning_memory_server.rules.shell import Script, read
+from learning_memory_server.rules.shell.script import Script, read
 from learning_memory_server.system.files import read as read_file
 from learning_memory_server.system.recent import Recent
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from learning_memory_server.model import limits
 from learning_memory_server.model.rule import Rule, RuleCount, Unattended, count_id
-from learning_memory_server.rules.matching import Act, Verdict, Work
+from learning_memory_server.rules.patterns.matching import Act, Verdict, Work
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.recent import Recent
 

@@ -8,7 +8,7 @@ import pytest
 
 from learning_memory_server.model import limits
 from learning_memory_server.model.rule import OriginKind
-from learning_memory_server.rules.files import fitting, sentences_of
+from learning_memory_server.rules.suggesting.files import fitting, sentences_of
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from learning_memory_server.rules.markdown import sentences
+from learning_memory_server.rules.suggesting.markdown import sentences
 
 
 def read(text: str) -> list[str]:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
-from learning_memory_server.rules.asking import is_asked
-from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end, matches
-from learning_memory_server.rules.shell import read
+from learning_memory_server.rules.patterns.asking import is_asked
+from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end, matches
+from learning_memory_server.rules.shell.script import read
 
 BROKEN, FOLLOWED = Verdict.BROKEN, Verdict.FOLLOWED
 COMMIT: Final = CallForm(("git", "commit"))

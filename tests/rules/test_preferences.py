@@ -14,7 +14,7 @@ from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.trigger import Trigger
-from learning_memory_server.rules.preferences import preferences_of
+from learning_memory_server.rules.suggesting.preferences import preferences_of
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, at_work
 from tests.services import run

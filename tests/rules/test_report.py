@@ -11,8 +11,8 @@ from learning_memory_server.lessons.errors.transcripts import Passed, beginning_
 from learning_memory_server.model.rule import Origin, OriginKind, Rule, RuleState, new_rule_id
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.rules.report import Line, LineKind, PastReport, past_report
-from learning_memory_server.rules.sessions import Transcript
+from learning_memory_server.rules.past.report import Line, LineKind, PastReport, past_report
+from learning_memory_server.rules.past.sessions import Transcript
 from tests.lessons.errors.written import Call, failed, ran, refused, write_transcript
 from tests.support import NOON
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from learning_memory_server.model.rule import CallForm
-from learning_memory_server.rules.matching import matches
-from learning_memory_server.rules.shell import COMMANDS_MAX, READ_MAX, Command, read
+from learning_memory_server.rules.patterns.matching import matches
+from learning_memory_server.rules.shell.script import COMMANDS_MAX, READ_MAX, Command, read
 
 SPELLINGS: Final = json.loads(Path(__file__).with_name("spellings.json").read_text("utf-8"))
 PUSH: Final = "git push"

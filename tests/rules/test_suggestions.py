@@ -19,8 +19,8 @@ from learning_memory_server.model.rule import (
 )
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.rules import suggestions
-from learning_memory_server.rules.files import Sentence
+from learning_memory_server.rules.suggesting import suggestions
+from learning_memory_server.rules.suggesting.files import Sentence
 from tests.support import NOON
 
 HERE = "acme/shop"

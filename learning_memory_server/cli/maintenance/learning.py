@@ -19,7 +19,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import unknown
 from learning_memory_server.model.caller import folder_of, git_output
-from learning_memory_server.rules.sessions import Transcript
+from learning_memory_server.rules.past.sessions import Transcript
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.rule import Origin, OriginKind, Rule, Suggestion, When
-from learning_memory_server.rules.forms import in_words
+from learning_memory_server.rules.forms.table import in_words
 from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import fields
 

@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.lessons.errors.transcripts import Refused, Waiting, refusals_in, refused_in
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.rules.refusals import can_be_kept, refusal_of
+from learning_memory_server.rules.suggesting.refusals import can_be_kept, refusal_of
 from tests.lessons.errors.imitations import imitations
 from tests.lessons.errors.written import (
     NOON,

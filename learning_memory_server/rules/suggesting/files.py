@@ -17,7 +17,7 @@ from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import OriginKind
-from learning_memory_server.rules.markdown import plain, sentences
+from learning_memory_server.rules.suggesting.markdown import plain, sentences
 from learning_memory_server.system import files
 
 _OF_PROJECT: Final = (

@@ -11,11 +11,11 @@ from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Pattern, When
-from learning_memory_server.rules.acts import act_of, mark_of
-from learning_memory_server.rules.globs import is_document
-from learning_memory_server.rules.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.past import CALL, Past, unit_of
-from learning_memory_server.rules.replay import Asked, Event, Over, Prompt
+from learning_memory_server.rules.past.acts import act_of, mark_of
+from learning_memory_server.rules.past.record import CALL, Past, unit_of
+from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt
+from learning_memory_server.rules.patterns.globs import is_document
+from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules import phrases, vocabulary
-from learning_memory_server.rules.commands import CODE, TERM, commands_in, needed, outside
-from learning_memory_server.rules.sentences import Sentence
+from learning_memory_server.rules.forms import phrases, vocabulary
+from learning_memory_server.rules.forms.commands import CODE, TERM, commands_in, needed, outside
+from learning_memory_server.rules.forms.sentences import Sentence
 
 _BEFORE: Final = r"\b(?:before|prior to)\s+(?:you |we )?(?:(?:every|each|any|all|the|a|new|making|creating|doing|make|create|do|your) )*(?:`?git )?"
 _WITHOUT: Final = r"(?: code| changes| anything)? (?:without|unless|until|before)\b"

@@ -14,10 +14,10 @@ from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.rule import Pattern, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.counting import Replay
-from learning_memory_server.rules.past import Past
-from learning_memory_server.rules.refusals import refusal_of
-from learning_memory_server.rules.replay import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.counting import Replay
+from learning_memory_server.rules.past.record import Past
+from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.suggesting.refusals import refusal_of
 
 
 @dataclass(frozen=True, slots=True)

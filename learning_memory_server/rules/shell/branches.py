@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from learning_memory_server.rules import vocabulary
-from learning_memory_server.rules.calls import Call
+from learning_memory_server.rules.forms import vocabulary
+from learning_memory_server.rules.shell.calls import Call
 
 _SWITCHES: Final = {"checkout", "switch"}
 _HEAD: Final = "HEAD"

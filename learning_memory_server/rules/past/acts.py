@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules.matching import Act
-from learning_memory_server.rules.replay import BASH, EDITS, Asked
-from learning_memory_server.rules.shell import read
+from learning_memory_server.rules.past.replay import BASH, EDITS, Asked
+from learning_memory_server.rules.patterns.matching import Act
+from learning_memory_server.rules.shell.script import read
 
 _WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
-from learning_memory_server.rules import vocabulary
+from learning_memory_server.rules.forms import vocabulary
 
 _SHOWN: Final = 8
 _FORMS: Final = {

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules import phrases, signs, vocabulary
-from learning_memory_server.rules.commands import forbidden
-from learning_memory_server.rules.sentences import Sentence
-from learning_memory_server.rules.vocabulary import ADD, COMMIT, MERGE, PUSH
+from learning_memory_server.rules.forms import phrases, signs, vocabulary
+from learning_memory_server.rules.forms.commands import forbidden
+from learning_memory_server.rules.forms.sentences import Sentence
+from learning_memory_server.rules.forms.vocabulary import ADD, COMMIT, MERGE, PUSH
 
 _DRY: Final = ("--dry-run",)
 _VERB: Final = "|".join(phrases.VERBS.values())

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules import signs
+from learning_memory_server.rules.forms import signs
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer

@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from learning_memory_server.rules import programs, wrappers
+from learning_memory_server.rules.shell import programs, wrappers
 
 Words = tuple[str, ...]
 Files = Callable[[str], str | None]

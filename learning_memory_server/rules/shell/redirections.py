@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules.words import Words
+from learning_memory_server.rules.shell.words import Words
 
 if TYPE_CHECKING:
     from tree_sitter import Node

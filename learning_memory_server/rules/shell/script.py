@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules import branches, calls, wrappers
-from learning_memory_server.rules.masking import mask
-from learning_memory_server.rules.redirections import Redirections
-from learning_memory_server.rules.statements import Leave, inside
-from learning_memory_server.rules.words import Word, Words
+from learning_memory_server.rules.shell import branches, calls, wrappers
+from learning_memory_server.rules.shell.masking import mask
+from learning_memory_server.rules.shell.redirections import Redirections
+from learning_memory_server.rules.shell.statements import Leave, inside
+from learning_memory_server.rules.shell.words import Word, Words
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

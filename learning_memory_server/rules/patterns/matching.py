@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
-from learning_memory_server.rules import calls, globs, messages, programs
-from learning_memory_server.rules.asking import is_asked
-from learning_memory_server.rules.shell import Command, Script
+from learning_memory_server.rules.patterns import globs, messages
+from learning_memory_server.rules.patterns.asking import is_asked
+from learning_memory_server.rules.shell import calls, programs
+from learning_memory_server.rules.shell.script import Command, Script
 
 _CLUSTER: Final = re.compile(r"-[A-Za-z]+")
 _HEADS: Final = "refs/heads/"

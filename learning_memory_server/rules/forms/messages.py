@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
-from learning_memory_server.rules import phrases, signs, vocabulary
-from learning_memory_server.rules.sentences import Ban, Sentence
+from learning_memory_server.rules.forms import phrases, signs, vocabulary
+from learning_memory_server.rules.forms.sentences import Ban, Sentence
 
 _COMMIT: Final = CallForm(vocabulary.COMMIT)
 _REQUESTS: Final = (CallForm(vocabulary.CREATE), CallForm(vocabulary.EDIT))

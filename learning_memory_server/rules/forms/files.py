@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import Pattern
-from learning_memory_server.rules import signs
-from learning_memory_server.rules.sentences import Sentence
+from learning_memory_server.rules.forms import signs
+from learning_memory_server.rules.forms.sentences import Sentence
 
 _VERB: Final = r"(?:edit|modif|chang|touch|alter|writ|overwrit|updat|delet|tamper|rewrit)\w*\b"
 _OTHER: Final = r"(?:read|creat|open|view|mov|renam|remov|add|commit|stag|format)\w*\b"

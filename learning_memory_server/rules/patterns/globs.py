@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from learning_memory_server.rules import signs
+from learning_memory_server.rules.forms import signs
 
 
 def is_document(path: str) -> bool:

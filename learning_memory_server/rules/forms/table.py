@@ -4,8 +4,15 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from learning_memory_server.model.rule import Pattern, When
-from learning_memory_server.rules import check_forms, command_forms, file_forms, git_forms, message_forms, wording
-from learning_memory_server.rules.sentences import Sentence, read_sentence
+from learning_memory_server.rules.forms import (
+    checks as check_forms,
+    files as file_forms,
+    git as git_forms,
+    instead as command_forms,
+    messages as message_forms,
+)
+from learning_memory_server.rules.forms.sentences import Sentence, read_sentence
+from learning_memory_server.rules.patterns import wording
 
 in_words: Final = wording.in_words
 

@@ -19,11 +19,11 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.files import Sentence, fitting
-from learning_memory_server.rules.forms import form_of
-from learning_memory_server.rules.polarity import contradict, is_negative, without_will
-from learning_memory_server.rules.preferences import preferences_of
-from learning_memory_server.rules.refusals import can_be_kept
+from learning_memory_server.rules.forms.table import form_of
+from learning_memory_server.rules.suggesting.files import Sentence, fitting
+from learning_memory_server.rules.suggesting.polarity import contradict, is_negative, without_will
+from learning_memory_server.rules.suggesting.preferences import preferences_of
+from learning_memory_server.rules.suggesting.refusals import can_be_kept
 
 _QUESTION: Final = re.compile(r"\?(?:\W|$)")
 _HEX: Final = 32  # Digits of an id: 128 bits

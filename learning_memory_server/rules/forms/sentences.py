@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from learning_memory_server.rules import phrases
+from learning_memory_server.rules.forms import phrases
 
 _MARKS: Final = re.compile(r"^(?:[-*+•>]\s+|\d+[.)]\s+|\[[ xX]\]\s+|[^\w`\"'(#|*_~/.\-]+)+")
 _EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=[\w.!])[*_](?!\w)")

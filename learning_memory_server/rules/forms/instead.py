@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules import phrases, vocabulary, wrappers
-from learning_memory_server.rules.commands import (
+from learning_memory_server.rules.forms import phrases, vocabulary
+from learning_memory_server.rules.forms.commands import (
     CODE,
     COMPARED,
     TERM,
@@ -16,7 +16,8 @@ from learning_memory_server.rules.commands import (
     is_script,
     outside,
 )
-from learning_memory_server.rules.sentences import Ban, Sentence
+from learning_memory_server.rules.forms.sentences import Ban, Sentence
+from learning_memory_server.rules.shell import wrappers
 
 _LISTED: Final = rf"(?:{COMPARED})(?:\s*(?:,|/|&|,? or|,? and|,? nor)\s*(?:{COMPARED}))*"
 _ASIDE: Final = re.compile(r"\s*\((?:[^()`]|`[^`]*`)*\)")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm
-from learning_memory_server.rules import vocabulary
+from learning_memory_server.rules.forms import vocabulary
 
 CODE: Final = re.compile(r"`([^`]+)`")
 _SCRIPT: Final = re.compile(r"[a-z][\w-]*(?::[\w-]+)+")

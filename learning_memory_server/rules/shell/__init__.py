@@ -1,0 +1,1 @@
+"""Shell texts, read: which commands they run, with which words, texts and files."""

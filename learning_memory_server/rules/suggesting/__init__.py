@@ -1,0 +1,1 @@
+"""Suggestions: where sentences come from that may become rules."""
