@@ -179,7 +179,7 @@ def conflicts(found: Iterable[Suggestion], rules: Iterable[Rule]) -> list[tuple[
 
     Of two rules, the newer yes wins already, so that they are no pair.
     """
-    items: list[Item] = [each for each in rules if each.state is RuleState.ACCEPTED and not each.imported]
+    items: list[Item] = [each for each in rules if each.is_accepted]
     items += found
     matters = [(each, Matter.of(each)) for each in items]
     return [
