@@ -42,6 +42,7 @@ ALLOWED: Final = {
     "rules/suggesting/files.py _FOLDERS": "how much is read",
     "rules/suggesting/markdown.py _COMMAND": "how much is read",
     "rules/suggesting/markdown.py _COMMANDS": "how much is read",
+    "rules/past/record.py _SELDOM": "how a count is worded",
     "rules/past/record.py _UNITS": "names of calls",
     "rules/past/replay.py EDITS": "clients' names of tools",
     "rules/past/replay.py _PROMPT_MAX": "how much is read",
