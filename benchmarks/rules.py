@@ -40,7 +40,7 @@ from learning_memory_server.lessons.errors.transcripts import SHELLS, Passed, be
 from learning_memory_server.model.rule import Pattern, When
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.past.acts import act_of
-from learning_memory_server.rules.past.replay import Asked, Over, Prompt, events_in
+from learning_memory_server.rules.past.events import Asked, Over, Prompt, events_in
 from learning_memory_server.rules.patterns.globs import is_document
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.shell.script import read

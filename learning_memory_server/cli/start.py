@@ -23,7 +23,7 @@ from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.past import LearnReport
-from learning_memory_server.cli.report import ask_about, document_of, show_report
+from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError

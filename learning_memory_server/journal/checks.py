@@ -178,6 +178,7 @@ def checked_rule(rule: Rule) -> Rule:
         is_enforced=False,
         words="",
         replaces="",
+        suggestion="",
         imported=True,
     )
 

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -90,6 +90,11 @@ class Origin(Stored):
     name: str = ""  # of a file, as a person reads it, or the call that was refused or failed
     at: datetime | None = None
 
+    @property
+    def without_call(self) -> "Origin":
+        """The same without the call that was refused or failed; the name of a file stays."""
+        return self if self.kind in {OriginKind.FILE, OriginKind.MEMORY} else replace(self, name="")
+
 
 @dataclass(frozen=True, slots=True)
 class Rule(Recorded):
@@ -113,6 +118,11 @@ class Rule(Recorded):
     broken_before: int = 0  # how many past calls broke it when it was accepted
     matched_before: int = 0  # of how many that it is about
     replaces: str = ""  # the id of the rule that it takes the place of
+    suggestion: str = ""  # the id of the suggestion that it answers, from which no words can be read
+
+    def applies_in(self, project: str) -> bool:
+        """Return whether it is about a project, whatever a person has said of it."""
+        return self.is_everywhere or self.project == project
 
     @property
     def is_accepted(self) -> bool:
@@ -147,8 +157,25 @@ class Suggestion:
     when: When = When.SESSION
     pattern: Pattern | None = None
     is_everywhere: bool = False
-    words: str = ""
+    words: str = ""  # what the person said, where the text is shorter
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+
+    def answered(self, state: RuleState, at: datetime) -> Rule:
+        """Return the rule that a person's answer makes of it."""
+        return Rule(
+            id=new_rule_id(),
+            text=self.text,
+            project=self.project,
+            state=state,
+            origin=self.origin,
+            created_at=at,
+            changed_at=at,
+            when=self.when,
+            pattern=self.pattern,
+            is_everywhere=self.is_everywhere,
+            words=self.words,
+            suggestion=self.id,
+        )
 
 
 RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch

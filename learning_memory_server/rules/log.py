@@ -14,9 +14,8 @@ class RuleLog(Records[Rule]):
 
     def accepted(self, project: str) -> list[Rule]:
         """Return the rules that apply in a project, the newest first."""
-        found = [each for each in self.all() if each.is_accepted]
-        mine = [each for each in found if each.is_everywhere or each.project == project]
-        return sorted(mine, key=lambda each: as_seen(each.changed_at), reverse=True)
+        found = [each for each in self.all() if each.is_accepted and each.applies_in(project)]
+        return sorted(found, key=lambda each: as_seen(each.changed_at), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)

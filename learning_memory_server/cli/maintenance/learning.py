@@ -13,8 +13,8 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LearnReport, LeftOut
-from learning_memory_server.cli.report import ask_about, document_of, show_report
-from learning_memory_server.cli.waiting import past_here
+from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
+from learning_memory_server.cli.rules.waiting import past_here
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import unknown

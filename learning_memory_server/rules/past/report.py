@@ -21,7 +21,7 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.rule import OriginKind, Rule, Suggestion
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past.record import Past
+from learning_memory_server.rules.past.past import Past
 from learning_memory_server.rules.past.sessions import Sessions, Transcript
 from learning_memory_server.rules.suggesting import suggestions
 from learning_memory_server.rules.suggesting.files import fitting, sentences_of

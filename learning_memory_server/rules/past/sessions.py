@@ -15,9 +15,9 @@ from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.rule import Origin, OriginKind, Pattern, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past.counting import Replay
-from learning_memory_server.rules.past.record import Past
-from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.replay import Replay
+from learning_memory_server.rules.past.past import Past
+from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt, events_in, matters, slim
 from learning_memory_server.rules.suggesting.refusals import refusal_of
 
 

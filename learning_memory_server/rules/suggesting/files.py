@@ -17,7 +17,7 @@ from typing import Any, Final
 from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import OriginKind
+from learning_memory_server.model.rule import Origin, OriginKind
 from learning_memory_server.rules.suggesting.markdown import plain, sentences
 from learning_memory_server.rules.suggesting.written import Written
 from learning_memory_server.system import files
@@ -54,6 +54,12 @@ class Sentence:
     kind: OriginKind = OriginKind.FILE
     is_everywhere: bool = False
     at: datetime | None = None  # when it was written down, if git knows
+    words: str = ""  # of a memory, where the text is shorter: what it says, as it stands
+
+    @property
+    def origin(self) -> Origin:
+        """Where it stands, and since when."""
+        return Origin(self.kind, self.name, self.at)
 
     @property
     def states(self) -> bool:
@@ -67,7 +73,7 @@ def sentences_of(folder: Path | None, environment: Mapping[str, str]) -> list[Se
     found += _memories(folder, environment) if folder else ()
     found += _of_person(environment)
     short = ((each, fitting(each.text)) for each in found)
-    return [replace(each, text=text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
+    return [_fitted(each, text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
 
 
 def fitting(text: str) -> str:
@@ -83,6 +89,11 @@ def fitting(text: str) -> str:
     cuts = [match.start() for match in _CLAUSE.finditer(text) if 0 < match.start() <= limits.RULE_MAX]
     cut = next((each for each in reversed(cuts) if text[:each].count("`") % 2 == 0), 0)
     return text[:cut] if cut and not _EXCEPT.search(text[cut:]) else ""
+
+
+def _fitted(each: Sentence, text: str) -> Sentence:
+    words = one_line(each.text) if each.kind is OriginKind.MEMORY else text
+    return replace(each, text=text, words="" if words == text else words)
 
 
 def _of_project(folder: Path) -> Iterator[Sentence]:

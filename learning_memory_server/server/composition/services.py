@@ -49,7 +49,7 @@ from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Rer
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.applying import Rules
-from learning_memory_server.rules.review import Review
+from learning_memory_server.sharing.review import Review
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.statistics import Statistics

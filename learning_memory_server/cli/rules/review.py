@@ -10,17 +10,17 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.answering import Answers, from_words, show_limits
+from learning_memory_server.cli.rules.answers import Answers, from_words, show_limits
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.maintenance.learning import read_lesson
-from learning_memory_server.cli.person import only_you
-from learning_memory_server.cli.rule_keeping import sentence
+from learning_memory_server.cli.rules.person import only_you
+from learning_memory_server.cli.rules.keeping import sentence
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.rules.past.report import Offered, PastReport
-from learning_memory_server.rules.review import Waiting
+from learning_memory_server.sharing.review import Answerable
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
 
@@ -37,12 +37,12 @@ class _Item:
     """Something that waits: a sentence that may become a rule, or a lesson of others."""
 
     offered: Offered | None = None
-    lesson: Waiting | None = None
+    lesson: Answerable | None = None
 
     def view(self) -> dict[str, object]:
         """Return it as `review --json` has it."""
         if self.lesson:
-            return fields(Waiting, self.lesson)
+            return fields(Answerable, self.lesson)
         assert self.offered
         each = self.offered.suggestion
         return {
@@ -109,28 +109,6 @@ def _waiting(stored: Offline, past: PastReport, project: str) -> list[_Item]:
     return [*offered, *(_Item(lesson=each) for each in stored.review.waiting(project, utc_now()))]
 
 
-@commands.command(example='ghap_20260301_120000_ffffff abandoned "Nobody needs it any more."')
-async def resolve(
-    name: Annotated[str, typer.Argument(metavar="ID", help="An open entry; `status` lists them.")],
-    outcome: Annotated[OutcomeStatus, typer.Argument(metavar="OUTCOME", help="How it ended.")],
-    result: Annotated[str, typer.Argument(metavar="[RESULT]", help="What happened.")] = "Closed by a person.",
-    surprise: Annotated[str | None, typer.Option(help="What contradicted the prediction.")] = None,
-    category: Annotated[RootCauseCategory | None, typer.Option(help="The kind of root cause.")] = None,
-    cause: Annotated[str | None, typer.Option(help="Why the hypothesis was wrong.")] = None,
-    takeaway: Annotated[str | None, typer.Option(help="A rule for next time.")] = None,
-) -> None:
-    """Close an entry that its agent left open, as `resolve_ghap` does for agents.
-
-    A falsified one needs --surprise, --category and --cause.
-    """
-    given: dict[str, object] = {"status": outcome.value, "result": result, "surprise": surprise}
-    given |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
-    given |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
-    async with open_connection(open_settings(), "resolve") as connection:
-        reply = await connection.call("resolve_ghap", ghap_id=name, **given)
-    out.say(f"{reply['id']} is {reply['status']}.")
-
-
 def _listed(items: Sequence[_Item]) -> Result:
     views = [each.view() for each in items]
     out.records(
@@ -160,7 +138,7 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
     """Show what waits, ask once, and keep the answers; return how many there are."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
-    answers, lessons = Answers(past, utc_now()), list[tuple[Waiting, Said]]()
+    answers, lessons = Answers(past, utc_now()), list[tuple[Answerable, Said]]()
     said = _ask_for(items)
     for key, item in said:
         if item.lesson:
@@ -224,7 +202,7 @@ def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
     return [(chosen, items[number]) for number, chosen in found.items()]
 
 
-async def _answer_lessons(settings: Settings, said: Sequence[tuple[Waiting, Said]], project: str) -> None:
+async def _answer_lessons(settings: Settings, said: Sequence[tuple[Answerable, Said]], project: str) -> None:
     if said:
         async with open_connection(settings, "review") as connection:
             for each, answer in said:

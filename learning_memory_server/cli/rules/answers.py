@@ -6,9 +6,9 @@ from datetime import datetime
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.rule_keeping import formed, keep, retired, show_agreed
+from learning_memory_server.cli.rules.keeping import formed, keep, retired, show_agreed
 from learning_memory_server.model.rule import Origin, Rule, RuleState, Suggestion, When, new_rule_id
-from learning_memory_server.rules.past.record import Past
+from learning_memory_server.rules.past.past import Past
 from learning_memory_server.rules.past.report import Line, Offered, PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views

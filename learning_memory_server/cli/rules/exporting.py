@@ -7,8 +7,8 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline, open_settings
-from learning_memory_server.cli.person import only_you
-from learning_memory_server.cli.rules import IdArgument, find_rule, rule
+from learning_memory_server.cli.rules.person import only_you
+from learning_memory_server.cli.rules.listing import IdArgument, find_rule, rule
 from learning_memory_server.cli.sharing import repository
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.lines import one_line
@@ -19,7 +19,7 @@ from learning_memory_server.system.files import read
 _ONLY: Final = f"Only this file: {LEARNED}, {' or '.join(OTHERS)}."
 
 
-@rule.command(example="3f2a91 --only AGENTS.md")
+@commands.command(example="3f2a91 --only AGENTS.md")
 def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar="FILE", help=_ONLY)] = "") -> None:
     """Print a rule as a patch of the files that clients load, for `git apply`. Nothing is changed.
 

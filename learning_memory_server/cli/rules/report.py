@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.answering import Answers, offered_of, show_limits
+from learning_memory_server.cli.rules.answers import Answers, offered_of, show_limits
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.rules.past.report import Line, LineKind, PastReport
 from learning_memory_server.server.settings import Settings

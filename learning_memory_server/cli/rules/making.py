@@ -10,8 +10,8 @@ import typer
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline, current_project, open_settings
-from learning_memory_server.cli.person import accepts, only_you
-from learning_memory_server.cli.rule_keeping import (
+from learning_memory_server.cli.rules.person import accepts, only_you
+from learning_memory_server.cli.rules.keeping import (
     bounds_of,
     contradicted,
     formed,
@@ -21,7 +21,7 @@ from learning_memory_server.cli.rule_keeping import (
     sentence,
     show_agreed,
 )
-from learning_memory_server.cli.rules import IdArgument, facts_of, find_rule, rule
+from learning_memory_server.cli.rules.listing import IdArgument, facts_of, find_rule, rule
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
@@ -41,7 +41,7 @@ from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.server.views import rule_views
 
 
-@rule.command(example='"We use pnpm, not npm"')
+@commands.command(example='"We use pnpm, not npm"')
 async def add(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The rule, in one sentence.")],
     call: Annotated[str, typer.Option("--call", metavar="COMMAND", help="Before calls such as 'git push'.")] = "",
@@ -157,7 +157,7 @@ def _inside(folder: str) -> str:
     return str(PurePosixPath(path.relative_to(top)))
 
 
-@rule.command(example='3f2a91 "We use pnpm in web/, not npm"')
+@commands.command(example='3f2a91 "We use pnpm in web/, not npm"')
 async def edit(
     name: IdArgument, text: Annotated[str, typer.Argument(metavar="TEXT", help="The new sentence.")]
 ) -> None:
@@ -183,67 +183,3 @@ def reworded(old: Rule, text: str) -> Rule:
     plain = replace(old, when=When.SESSION, pattern=None) if is_formed and not old.topic else old
     new = formed(replace(plain, text=text, changed_at=utc_now()))
     return replace(new, is_enforced=old.is_enforced and can_be_enforced(new))
-
-
-def can_be_enforced(each: Rule) -> bool:
-    """Return whether a call or an edit is seen that breaks a rule, before it is run."""
-    return each.pattern is not None and each.when in {When.CALL, When.FILE}
-
-
-@rule.command(example="3f2a91 --unattended stop")
-async def enforce(
-    name: IdArgument,
-    unattended: Annotated[
-        Unattended | None,
-        typer.Option("--unattended", help="Where Claude Code can ask no one, `run` the call or `stop` it."),
-    ] = None,
-    off: Annotated[bool, typer.Option("--off", help="Only remind agents again.")] = False,
-) -> None:
-    """Let Claude Code ask you before a call that breaks a rule. A yes is for that one call.
-
-    Without --unattended, one question chooses what happens in `claude -p`,
-    where Claude Code can ask no one. Other clients only show rules.
-    """
-    only_you("rule", "enforce", name, *(("--unattended", unattended) if unattended else ()), "--off" if off else "")
-    settings = open_settings()
-    old = find_rule(Offline(settings), name)
-    if old.state is not RuleState.ACCEPTED:
-        raise InvalidInputError(f"{old.text}: is {old.state}, so there is nothing to enforce.")
-    if not off and not can_be_enforced(old):
-        raise InvalidInputError(
-            f"This rule cannot be enforced: agents see it {rule_views.when_of(old)}, and no call breaks it.",
-            hint="Add it again with --call or --file.",
-        )
-    if off:
-        new = replace(old, is_enforced=False, changed_at=utc_now())
-    else:
-        said = unattended or (Unattended.STOP if _stops() else Unattended.RUN)
-        new = replace(old, is_enforced=True, unattended=said, changed_at=utc_now())
-    async with open_connection(settings, "rule enforce") as connection:
-        await keep(connection, [new])
-    if off:
-        out.say(f"Agents are only reminded again: {old.text}")
-        return
-    alone = "is not run" if new.unattended is Unattended.STOP else "runs after a reminder"
-    out.say(
-        f"In Claude Code you are asked before each call that breaks it. Where nobody can be asked, the call {alone}."
-    )
-    out.say("Other clients show the rule, and cannot ask.")
-    out.say(f"Undo: learning-memory-server rule enforce {rule_views.short_id(new.id)} --off", "dim", is_line=True)
-
-
-def _stops() -> bool:
-    return typer.confirm("Where nobody can be asked, stop the call?", default=False, err=True)
-
-
-@rule.command(example="3f2a91")
-async def retire(name: IdArgument) -> None:
-    """Take a rule back: agents see it no more. The counts stay."""
-    only_you("rule", "retire", name)
-    settings = open_settings()
-    old = find_rule(Offline(settings), name)
-    async with open_connection(settings, "rule retire") as connection:
-        await keep(connection, [retired(old, utc_now())])
-    out.say(f"Retired: {old.text}")
-    again = f"To have it again: learning-memory-server rule add {shlex.quote(old.text)}"
-    out.say(again, "dim", is_line=True)
