@@ -33,10 +33,10 @@ context         context                  Show what a new session of this project
 why             context                  Show the advice that the last session of this project was given, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
-review          reviewing                Answer which rules and which advice agents may get: your own sentences, and lessons of others.
-rules           rules                    List the rules that apply in this project, and how often agents followed and broke them.
-rule            rule_commands            One rule: make, show, try, change, enforce or retire it.
-resolve         reviewing                Close an entry that its agent left open, as `resolve_ghap` does for agents.
+review          rules.review              Answer which rules and which advice agents may get: your own sentences, and lessons of others.
+rules           rules.group              List the rules that apply in this project, and how often agents followed and broke them.
+rule            rules.group              One rule: make, show, try, change, enforce or retire it.
+resolve         listing                  Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.

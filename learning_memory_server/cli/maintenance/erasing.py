@@ -10,8 +10,8 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
+from learning_memory_server.cli.rules.finding import find_rule
 from learning_memory_server.cli.rules.person import only_you
-from learning_memory_server.cli.rules.listing import find_rule
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive

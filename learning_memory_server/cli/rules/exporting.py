@@ -6,9 +6,9 @@ from typing import Annotated, Final
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Offline, open_settings
+from learning_memory_server.cli.command import Commands, Offline, open_settings
+from learning_memory_server.cli.rules.finding import IdArgument, find_rule
 from learning_memory_server.cli.rules.person import only_you
-from learning_memory_server.cli.rules.listing import IdArgument, find_rule, rule
 from learning_memory_server.cli.sharing import repository
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.lines import one_line
@@ -17,6 +17,8 @@ from learning_memory_server.sharing.promote import LEARNED, OTHERS, patch, with_
 from learning_memory_server.system.files import read
 
 _ONLY: Final = f"Only this file: {LEARNED}, {' or '.join(OTHERS)}."
+
+commands = Commands()
 
 
 @commands.command(example="3f2a91 --only AGENTS.md")

@@ -12,7 +12,7 @@ from learning_memory_server.cli.sharing import secrets_finder
 from learning_memory_server.journal.codec import RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import Rule, RuleState, Suggestion, When
+from learning_memory_server.model.rule import Rule, RuleState, When
 from learning_memory_server.redaction.base import shortened_markers
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting.suggestions import Matter, conflicts
@@ -44,8 +44,8 @@ def same(stored: Offline, new: Rule) -> Rule | None:
 
 def contradicted(stored: Offline, new: Rule) -> list[Rule]:
     """Return the accepted rules that a new one contradicts."""
-    asked = Suggestion(new.id, new.text, new.origin, new.project, new.when, new.pattern, new.is_everywhere)
-    return [each for pair in conflicts([asked], stored.rule_log.all()) for each in pair if isinstance(each, Rule)]
+    pairs = conflicts([new], stored.rule_log.all())
+    return [each for pair in pairs for each in pair if isinstance(each, Rule) and each is not new]
 
 
 def retired(rule: Rule, at: datetime) -> Rule:
@@ -81,3 +81,8 @@ def bounds_of(each: Rule) -> str:
             f"nothing is counted.{place}"
         )
     return f"A machine cannot see a breach of this sentence, so nothing is counted.{place}"
+
+
+def can_be_enforced(each: Rule) -> bool:
+    """Return whether a call or an edit is seen that breaks a rule, before it is run."""
+    return each.pattern is not None and each.when in {When.CALL, When.FILE}

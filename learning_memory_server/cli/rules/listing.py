@@ -10,15 +10,10 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.listing import Facts
 from learning_memory_server.cli.rules.person import only_you
-from learning_memory_server.cli.showing import Fact
 from learning_memory_server.cli.rules.waiting import show_waiting
-from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.model.caller import folder_of
-from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Rule, RuleCount, RuleState, Unattended
+from learning_memory_server.model.rule import Rule, RuleState
 from learning_memory_server.rules.log import Fared
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
 LEAST: Final = 4  # Characters of the beginning of an id that names a rule

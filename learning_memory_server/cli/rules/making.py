@@ -1,7 +1,8 @@
-"""`rule add`, `edit`, `enforce` and `retire`: what a person says of a rule, each after at most one question."""
+"""`rule add` and `rule edit`: a person's sentence becomes a rule, or another sentence, after one question."""
 
 import shlex
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -9,10 +10,11 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Offline, current_project, open_settings
-from learning_memory_server.cli.rules.person import accepts, only_you
+from learning_memory_server.cli.command import Commands, Offline, current_project, open_settings
+from learning_memory_server.cli.rules.finding import IdArgument, find_rule
 from learning_memory_server.cli.rules.keeping import (
     bounds_of,
+    can_be_enforced,
     contradicted,
     formed,
     keep,
@@ -21,29 +23,23 @@ from learning_memory_server.cli.rules.keeping import (
     sentence,
     show_agreed,
 )
-from learning_memory_server.cli.rules.listing import IdArgument, facts_of, find_rule, rule
+from learning_memory_server.cli.rules.person import accepts, only_you
+from learning_memory_server.cli.rules.showing import facts_of
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.rule import (
-    CallForm,
-    Origin,
-    OriginKind,
-    Pattern,
-    Rule,
-    RuleState,
-    Unattended,
-    When,
-    new_rule_id,
-)
+from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, When, new_rule_id
 from learning_memory_server.rules.forms.table import form_of
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
+
+commands = Commands()
 
 
 @commands.command(example='"We use pnpm, not npm"')
 async def add(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The rule, in one sentence.")],
+    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="The rule, in one sentence.")],
     call: Annotated[str, typer.Option("--call", metavar="COMMAND", help="Before calls such as 'git push'.")] = "",
     file: Annotated[str, typer.Option("--file", metavar="GLOB", help="Before an edit of such a file.")] = "",
     topic: Annotated[
@@ -53,28 +49,70 @@ async def add(
     everywhere: Annotated[bool, typer.Option("--everywhere", help="In all of your projects.")] = False,
     folder: Annotated[str, typer.Option("--folder", metavar="FOLDER", help="Only in this folder.")] = "",
 ) -> None:
-    """Make a rule: agents are shown it before they break it, and you see how often they still do.
+    """Make a rule: agents see your sentence before they break it, and you see how often they still do.
 
-    Shows what the rule will do, and asks once; Enter is a yes. When agents see
-    it is read from the sentence, unless an option says it.
+    Shows when and where agents will see the rule, and asks once; Enter is a
+    yes. The sentence itself says when, unless an option does. Quotes are needed
+    only around signs that your shell reads.
     """
-    topics = tuple(filter(None, map(one_line, topic or ())))
-    if sum(map(bool, (call, file, topics, done))) > 1:
-        raise InvalidInputError("Give one of --call, --file, --topic and --done.")
-    options = [each for name in topics for each in ("--topic", name)]
-    options += [
-        each
-        for name, said in (("--call", call), ("--file", file), ("--folder", folder))
-        if said
-        for each in (name, said)
-    ]
-    options += [name for name, is_set in (("--done", done), ("--everywhere", everywhere)) if is_set]
-    only_you("rule", "add", text, *options)
+    time = _Time(call, file.strip(), tuple(filter(None, map(one_line, topic or ()))), done)
+    places = [*(("--folder", folder) if folder else ()), "--everywhere" if everywhere else ""]
+    only_you("rule", "add", " ".join(text), *time.options(), *places)
     if everywhere and folder:
         raise InvalidInputError("Give either --everywhere or --folder.")
     settings = open_settings()
-    stored, now = Offline(settings), utc_now()
-    new = Rule(
+    stored = Offline(settings)
+    new = time.set(_made(settings, " ".join(text), folder, everywhere=everywhere))
+    if known := same(stored, new):
+        if known.state is RuleState.ACCEPTED:
+            _show_known(known)
+            return
+        new = replace(new, id=known.id, created_at=known.created_at)
+    others = contradicted(stored, new)
+    _show_new(new, others, stored.projects.all())
+    if not accepts(f"Remind agents of this {'in all of these projects' if everywhere else rule_views.where_of(new)}?"):
+        out.say("Nothing was kept.")
+        return
+    new = replace(new, replaces=others[0].id if others else "")
+    async with open_connection(settings, "rule add") as connection:
+        await keep(connection, [new, *(retired(each, new.changed_at) for each in others)])
+    show_agreed([new])
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """When agents are to see a rule, as options say it; at most one of them."""
+
+    call: str
+    file: str
+    topics: tuple[str, ...]
+    done: bool
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.call, self.file, self.topics, self.done))) > 1:
+            raise InvalidInputError("Give only one of --call, --file, --topic and --done.")
+
+    def options(self) -> list[str]:
+        """Return the options as a person types them."""
+        given = [("--call", self.call), ("--file", self.file), *(("--topic", each) for each in self.topics)]
+        return [word for name, said in given if said for word in (name, said)] + ["--done"] * self.done
+
+    def set(self, new: Rule) -> Rule:
+        """Return a rule with the time that an option says, else with the time that its sentence says."""
+        if self.call:
+            return replace(new, when=When.CALL, pattern=Pattern(broken=(_call_form(self.call),)))
+        if self.file:
+            return replace(new, when=When.FILE, pattern=Pattern(files=(self.file,)))
+        if self.topics:
+            return replace(new, when=When.TOPIC, topic=self.topics)
+        shaped = formed(new)
+        return replace(new, when=When.DONE) if self.done and shaped.when is not When.DONE else shaped
+
+
+def _made(settings: Settings, text: str, folder: str, *, everywhere: bool) -> Rule:
+    """Return the rule of a sentence that a person has typed."""
+    now = utc_now()
+    return Rule(
         id=new_rule_id(),
         text=sentence(settings, text),
         project=current_project(settings),
@@ -85,51 +123,6 @@ async def add(
         is_everywhere=everywhere,
         folder=_inside(folder),
     )
-    new = _chosen(new, call, file, topics, done=done)
-    if known := same(stored, new):
-        if known.state is RuleState.ACCEPTED:
-            name = rule_views.short_id(known.id)
-            out.say(f'You have this rule already, since {out.date(known.changed_at)}: {name}, "{known.text}"')
-            out.say(f"To put it in other words: learning-memory-server rule edit {name} TEXT", "dim", is_line=True)
-            return
-        new = replace(new, id=known.id, created_at=known.created_at)
-    out.facts(facts_of(new, is_new=True))
-    is_for_start = new.when is When.SESSION
-    _show_bounds(new, "--call, --file, --topic or --done choose another time." if is_for_start else "")
-    others = contradicted(stored, new)
-    for each in others:
-        out.say(
-            f'It contradicts your rule {rule_views.short_id(each.id)}, "{each.text}": a yes retires that.', "yellow"
-        )
-    if everywhere:
-        out.say(f"Your projects: {', '.join(map(out.one_line, stored.projects.all())) or new.project}.")
-    where = "in all of these projects" if everywhere else f"in {rule_views.where_of(new).removeprefix('in ')}"
-    if not accepts(f"Remind agents of this {where}?"):
-        out.say("Nothing was kept.")
-        return
-    async with open_connection(settings, "rule add") as connection:
-        new = replace(new, replaces=others[0].id if others else "")
-        await keep(connection, [new, *(retired(each, now) for each in others)])
-    show_agreed([new])
-
-
-def _show_bounds(each: Rule, more: str) -> None:
-    if said := bounds_of(each):
-        out.say(f"{said} {more}".strip(), "yellow")
-
-
-def _chosen(new: Rule, call: str, file: str, topics: tuple[str, ...], *, done: bool) -> Rule:
-    """Return a rule with the time that an option says, else with the one of its form."""
-    shaped = formed(new)
-    if call:
-        return replace(new, when=When.CALL, pattern=Pattern(broken=(_call_form(call),)))
-    if file:
-        return replace(new, when=When.FILE, pattern=Pattern(files=(file.strip(),)))
-    if topics:
-        return replace(new, when=When.TOPIC, topic=topics)
-    if done and shaped.when is not When.DONE:
-        return replace(new, when=When.DONE)
-    return shaped
 
 
 def _call_form(call: str) -> CallForm:
@@ -157,17 +150,42 @@ def _inside(folder: str) -> str:
     return str(PurePosixPath(path.relative_to(top)))
 
 
+def _show_known(known: Rule) -> None:
+    name = rule_views.short_id(known.id)
+    out.say(f'You have this rule already, since {out.date(known.changed_at)}: {name}, "{known.text}"')
+    out.say(f"To put it in other words: learning-memory-server rule edit {name} TEXT", "dim", is_line=True)
+
+
+def _show_new(new: Rule, others: Iterable[Rule], projects: Iterable[str]) -> None:
+    """Show what a yes will do."""
+    out.facts(facts_of(new, is_new=True))
+    is_for_start = new.when is When.SESSION
+    _show_bounds(new, "To choose another time, add --call, --file, --topic or --done." if is_for_start else "")
+    for each in others:
+        name = rule_views.short_id(each.id)
+        out.say(f'It contradicts your rule {name}, "{each.text}": a yes retires that.', "yellow")
+    if new.is_everywhere:
+        out.say(f"Your projects: {', '.join(map(out.one_line, projects)) or new.project}.")
+
+
+def _show_bounds(each: Rule, more: str) -> None:
+    if said := bounds_of(each):
+        out.say(f"{said} {more}".strip(), "yellow")
+
+
 @commands.command(example='3f2a91 "We use pnpm in web/, not npm"')
 async def edit(
-    name: IdArgument, text: Annotated[str, typer.Argument(metavar="TEXT", help="The new sentence.")]
+    name: IdArgument, text: Annotated[list[str], typer.Argument(metavar="TEXT", help="The new sentence.")]
 ) -> None:
     """Change the sentence of a rule, and with it when agents see it. The counts stay."""
-    only_you("rule", "edit", name, text)
+    only_you("rule", "edit", name, " ".join(text))
     settings = open_settings()
     old = find_rule(Offline(settings), name)
-    new = reworded(old, sentence(settings, text))
+    if old.state is not RuleState.ACCEPTED:
+        raise InvalidInputError(f"This rule is {old.state}: agents do not see it.", hint="`rule add` makes a new one.")
+    new = reworded(old, sentence(settings, " ".join(text)))
     out.facts(facts_of(new))
-    _show_bounds(new, "It is enforced no more." if old.is_enforced and not new.is_enforced else "")
+    _show_bounds(new, "It is no longer enforced." if old.is_enforced and not new.is_enforced else "")
     if not accepts(f"Change this rule? It was: {old.text}"):
         out.say("Nothing was changed.")
         return

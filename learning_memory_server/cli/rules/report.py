@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.rules.answers import Answers, offered_of, show_limits
+from learning_memory_server.cli.rules.answers import SuggestionAnswers, offered_of, show_limits
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.rules.past.report import Line, LineKind, PastReport
 from learning_memory_server.server.settings import Settings
@@ -35,7 +35,7 @@ def show_report(report: PastReport) -> None:
 
 def is_undated(line: Line) -> bool:
     """Return whether a line is about a rule of a file that git does not know."""
-    return line.suggestion is not None and line.suggestion.origin.at is None
+    return line.offered is not None and line.offered.suggestion.origin.at is None
 
 
 async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = True) -> None:
@@ -50,7 +50,7 @@ async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = T
     if others := [f"{number}" for number in range(1, len(report.lines) + 1) if number not in offered]:
         verb = "says" if len(others) == 1 else "say"
         out.say(f"There is nothing to remind of in {', '.join(others)}, which only {verb} what failed.", "dim")
-    answers = Answers(report, utc_now())
+    answers = SuggestionAnswers(report, utc_now())
     for number in _chosen(set(offered), len(report.lines)):
         answers.accept(offered[number])
     await answers.write(settings, "report")
@@ -64,9 +64,9 @@ def document_of(report: PastReport) -> dict[str, Any]:
             "label": each.label,
             "text": each.text,
             "kind": each.kind.value,
-            "broken": each.past.broken if each.past else 0,
-            "followed": each.past.followed if each.past else 0,
-            "can_be_accepted": each.suggestion is not None,
+            "broken": each.past.broken,
+            "followed": each.past.followed,
+            "can_be_accepted": each.offered is not None,
         }
         for each in report.lines
     ]

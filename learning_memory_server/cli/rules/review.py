@@ -1,4 +1,4 @@
-"""`review`: what agents are shown only with a person's yes. `resolve`: how an entry ended that was left open."""
+"""`review`: sentences that may become rules, and lessons of others, until a person has answered."""
 
 import re
 from collections.abc import Sequence
@@ -10,19 +10,18 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.rules.answers import Answers, from_words, show_limits
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.maintenance.learning import read_lesson
-from learning_memory_server.cli.rules.person import only_you
+from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
+from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.rules.past.report import Offered, PastReport
-from learning_memory_server.sharing.review import Answerable
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
+from learning_memory_server.sharing.review import Answerable
 
 _MOST: Final = 10  # How many are asked about at once: a person reads no more with care
 _SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
@@ -63,7 +62,7 @@ class _Item:
         assert self.offered
         past = self.offered.past
         said = f"; {past.in_words} in past sessions" if past and past.broken else ""
-        return f"{from_words(self.offered.suggestion.origin)}{said}"
+        return f"{from_words(self.offered.suggestion)}{said}"
 
     @property
     def keys(self) -> str:
@@ -138,7 +137,7 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
     """Show what waits, ask once, and keep the answers; return how many there are."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
-    answers, lessons = Answers(past, utc_now()), list[tuple[Answerable, Said]]()
+    answers, lessons = SuggestionAnswers(past, utc_now()), list[tuple[Answerable, Said]]()
     said = _ask_for(items)
     for key, item in said:
         if item.lesson:
@@ -151,7 +150,7 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
             answers.postpone(item.offered.suggestion)
         else:
             text = _edited(settings, item.offered.suggestion.text) if key == "e" else ""
-            answers.accept(item.offered, drops_words=key == "d", text=text)
+            answers.accept(item.offered, text=text, drops_words=key == "d" or bool(text and _drops_words()))
     await answers.write(settings, "review")
     await _answer_lessons(settings, lessons, project)
     return len([key for key, _ in said if key != "u"])
@@ -165,6 +164,11 @@ def _edited(settings: Settings, text: str) -> str:
             return sentence(settings, said)
         except InvalidInputError as refusal:
             out.failure(refusal)
+
+
+def _drops_words() -> bool:
+    """Ask whether a rule keeps the sentence as it was before the edit; Enter keeps it."""
+    return not typer.confirm("Keep the earlier sentence, for you alone, in `rule show`?", default=True, err=True)
 
 
 def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:

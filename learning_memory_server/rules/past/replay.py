@@ -12,8 +12,8 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Pattern, When
 from learning_memory_server.rules.past.acts import act_of, mark_of
-from learning_memory_server.rules.past.past import CALL, Past, unit_of
 from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt
+from learning_memory_server.rules.past.past import CALL, Past, unit_of
 from learning_memory_server.rules.patterns.globs import is_document
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
 

@@ -13,11 +13,12 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.model.rule import Origin, OriginKind, Pattern, Suggestion, When
+from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.rule import OriginKind, Pattern, Rule, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past.replay import Replay
-from learning_memory_server.rules.past.past import Past
 from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.past import Past
+from learning_memory_server.rules.past.replay import Replay
 from learning_memory_server.rules.suggesting.refusals import refusal_of
 
 
@@ -32,14 +33,14 @@ class Transcript:
 
 @dataclass(eq=False)
 class Sessions:
-    """Reads transcripts; `known` are the suggestions whose breaches are counted while they are read.
+    """Reads transcripts; `known` are suggestions and rules whose breaches are counted while they are read.
 
     Of suggestions that come of what was read, breaches are counted afterwards, by what is kept of calls.
     """
 
     gate: RedactionGate
     own: Path  # Only in the client's own folder do refused calls count: elsewhere anybody may have written them
-    known: Sequence[Suggestion]
+    known: Sequence[Suggestion | Rule]
     has_strayed: Callable[[str | None, Beginning], bool]
     passed: Passed
     names: set[str] = field(default_factory=set, init=False)
@@ -85,7 +86,7 @@ class Sessions:
         ]
 
     async def past(self) -> dict[str, Past]:
-        """Return how the suggestions with a pattern fared, by their ids."""
+        """Return how the suggestions and rules with a pattern fared, by their ids."""
         since = self.replay.since
         found = self.replay.past(_shown, since)
         found |= self._late.past(_shown, since) if self._late else {}
@@ -128,13 +129,16 @@ def _say(progress: Callable[[int, int], object], before: int, total: int, done: 
     progress(before + done, total)
 
 
-def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern, datetime | None]]:
-    """Return the patterns of suggestions by their ids, each with the day from which on it can be broken."""
-    return {each.id: (each.when, each.pattern, _written(each.origin)) for each in given if each.pattern}
+def _patterns(given: Iterable[Suggestion | Rule]) -> dict[str, tuple[When, Pattern, datetime | None]]:
+    """Return the patterns of suggestions and rules by their ids, each with the time from which on it counts."""
+    return {each.id: (each.when, each.pattern, _since(each)) for each in given if each.pattern}
 
 
-def _written(origin: Origin) -> datetime | None:
-    return origin.at if origin.kind is OriginKind.FILE else None
+def _since(each: Suggestion | Rule) -> datetime | None:
+    """Return when a person said yes to a rule, or when a sentence was written down, if that is known."""
+    if isinstance(each, Rule):
+        return as_seen(each.changed_at)
+    return each.origin.at if each.origin.kind is OriginKind.FILE else None
 
 
 def _shown(asked: Asked) -> str:

@@ -39,9 +39,7 @@ def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
     return f"suggestion_{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
 
 
-def suggestion(
-    text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = ""
-) -> Suggestion:
+def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = "") -> Suggestion:
     """Return the suggestion of a sentence, with a pattern if the sentence has one of the common forms.
 
     The `words` are what the person said, if the sentence is a part of it.

@@ -21,7 +21,6 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Effect, Item
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.sharing.review import Answerable
 from learning_memory_server.server.views import (
     advice_views,
     entry_views,
@@ -31,6 +30,7 @@ from learning_memory_server.server.views import (
     rule_views,
     value_views,
 )
+from learning_memory_server.sharing.review import Answerable
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import Budget
