@@ -70,28 +70,7 @@ async def start(
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
     _show_step(2, f"what past sessions of {short_name(project)} teach")
-    is_first = project not in Offline(settings).projects.all()
-    is_read = is_attended(os.environ)
-    lesson = (
-        await read_lesson(settings)
-        if is_read
-        else LearnReport(projects_folder(os.environ), here=folders_here(settings))
-    )
-    if is_read:
-        _show_account(lesson, project)
-    else:
-        out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
-    lesson.show_left_out()
-    await ask_about(lesson.past, settings, may_ask=not yes)
-    refusal = "Nothing was kept. To keep it, add --yes."
-    if lesson.size and out.agrees(
-        f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?", refusal, yes=yes
-    ):
-        await lesson.keep(settings)
-        names = "--project current" if is_first else "with the ids that `failures` shows"
-        _show_undo(f"forget {names}")
-    elif lesson.size:
-        out.say("Skipped: nothing was kept.")
+    lesson = await _learn(settings, project, yes=yes)
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     succeeded = not {"refused", "failed"}.intersection(clients.values())
@@ -102,6 +81,29 @@ async def start(
         **document_of(lesson.past),
     }
     return Result(document, succeeded)
+
+
+async def _learn(settings: Settings, project: str, *, yes: bool) -> LearnReport:
+    """Show what past sessions teach, ask which lines agents are reminded of, and keep the failures if wanted."""
+    is_first = project not in Offline(settings).projects.all()
+    if is_attended(os.environ):
+        lesson = await read_lesson(settings)
+        _show_account(lesson, project)
+    else:
+        lesson = LearnReport(projects_folder(os.environ), here=folders_here(settings))
+        out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
+    lesson.show_left_out()
+    await ask_about(lesson.past, settings, may_ask=not yes)
+    if not lesson.size:
+        return lesson
+    refusal = "Nothing was kept. To keep it, add --yes."
+    question = f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?"
+    if out.agrees(question, refusal, yes=yes):
+        await lesson.keep(settings)
+        _show_undo(f"forget {'--project current' if is_first else 'with the ids that `failures` shows'}")
+    else:
+        out.say("Skipped: nothing was kept.")
+    return lesson
 
 
 def _set_up_clients(*, yes: bool) -> dict[str, str]:

@@ -51,7 +51,6 @@ ALLOWED: Final = {
     "rules/forms/signs.py": "the same: names of files, and words of messages and prompts",
     "rules/forms/vocabulary.py": "the same: programs and their options",
     "rules/patterns/wording.py _SHOWN": "how much a person reads at once",
-    "sharing/review.py": "replaced by rules",
     "rules/shell/masking.py": "characters",
     "rules/shell/programs.py": "options of programs",
     "rules/shell/wrappers.py": "programs that run others",

@@ -78,16 +78,22 @@ async def forget(
         otherwise = "Nothing is forgotten without a terminal to ask on. To agree, add --yes."
         is_wanted = not preview and out.agrees(question, otherwise, yes=yes and not has_rules)
         done = await connection.run("forget", **wanted, preview=False) if is_wanted else None
-    reply = done or found
-    document: dict[str, Any] = {"forgotten": done is not None}
-    document |= {name: reply[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    document = _forgotten(found, done)
     if done:
-        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
-        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
         document |= _look_at_backups(settings, rewrite=backups) if purge else {}
         _conclude_forgetting(document, settings)
     is_left = backups and document.get("backups") and not document["backups_rewritten"]
     return command.Result(document, preview or (is_wanted and not is_left))
+
+
+def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what was found and, if it was forgotten, what became of it."""
+    document: dict[str, Any] = {"forgotten": done is not None}
+    document |= {name: (done or found)[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    if done:
+        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
+        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+    return document
 
 
 def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:

@@ -134,12 +134,14 @@ async def learn_from(
 
 @commands.command(json_help="Print JSON, and ask nothing.", example="--json")
 async def report() -> Result:
-    """Say which of your rules agents broke in past sessions, what failed again and again, and what you refused.
+    """Show which of your rules agents broke in past sessions, which commands keep failing, and which calls you refused.
 
     Reads Claude Code's transcripts of this project, your files of rules
     (CLAUDE.md, AGENTS.md and others) and feedback memories, without a model,
-    and changes nothing. In a terminal it asks you for the lines that agents are
-    reminded of from now on. Each line that you choose becomes a rule of yours.
+    and changes nothing. Of a rule that you have accepted, it counts the breaches
+    since your yes, also those while no server ran. In a terminal it asks which
+    lines agents are reminded of from now on. Each line that you choose becomes
+    a rule of yours.
     """
     settings = open_settings()
     lesson = await read_lesson(settings)

@@ -1,4 +1,4 @@
-"""`rule export`: a rule as a patch of the files that clients load, to look at."""
+"""`rule export`: a patch that adds a rule to the files that clients load."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -23,10 +23,10 @@ commands = Commands()
 
 @commands.command(example="3f2a91 --only AGENTS.md")
 def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar="FILE", help=_ONLY)] = "") -> None:
-    """Print a rule as a patch of the files that clients load, for `git apply`. Nothing is changed.
+    """Print a patch that adds a rule to the files that clients load, for `git apply`. Nothing is changed.
 
-    These are Claude Code's own file of rules, and this repository's CLAUDE.md
-    and AGENTS.md if they are there. The patch has the sentence, and none of
+    The files are Claude Code's own file of rules, and CLAUDE.md and AGENTS.md
+    of this repository if they exist. The patch has the sentence, and none of
     your other words.
     """
     only_you("rule", "export", name, *(("--only", only) if only else ()))
@@ -46,7 +46,7 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
     if not any(changes):
         out.notice("These files have it already.")
     elif sum(map(bool, changes)) > 1:
-        out.notice("One of these files is enough for a client; --only FILE prints one.")
+        out.notice("A client needs only one of these files; --only FILE prints the patch of one.")
 
 
 def text_of(top: Path, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""How a sentence of a person becomes a rule that is kept, and what is said of it before and after the yes."""
+"""A person's sentence as a rule: how it is formed, compared and kept, and the limits of a yes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def formed(each: Rule) -> Rule:
 
 
 def same(stored: Offline, new: Rule) -> Rule | None:
-    """Return what a person here has said before of the same matter, in the same place: the accepted rule first."""
+    """Return the rule that a person here has answered on the same matter, in the same place: the accepted one first."""
     matter = Matter.of(new)
     said = [each for each in stored.rule_log.all() if not each.imported and _place(each) == _place(new)]
     accepted = (each for each in said if each.state is RuleState.ACCEPTED and Matter.of(each).is_same(matter))
@@ -58,7 +58,7 @@ def _place(each: Rule) -> tuple[str, str, bool]:
 
 
 async def keep(connection: Connection, rules: Sequence[Rule]) -> None:
-    """Write what a person has said of rules."""
+    """Write a person's answers."""
     await connection.run("rule", rules=[RULE.encode(each) for each in rules])
 
 
@@ -74,7 +74,7 @@ def bounds_of(each: Rule) -> str:
     """Say what a yes to a rule cannot do; nothing if its breach is seen before the act."""
     if each.pattern:
         return ""
-    place = " Its folder makes no difference then." if each.folder else ""
+    place = " Its folder then makes no difference." if each.folder else ""
     if each.when in {When.SESSION, When.CALL, When.FILE}:
         return (
             "No call can be recognized as a breach of this sentence. Agents are shown it at each session's start, and "

@@ -42,15 +42,18 @@ async def rules(
         Switch | None, typer.Argument(metavar="[off|on]", help="Pause all rules, or end the pause.")
     ] = None,
     time: Annotated[
-        Time | None, typer.Argument(metavar="[1h]", help="Pause for an hour; else until the open sessions have ended.")
+        Time | None,
+        typer.Argument(metavar="[1h]", help="Pause for an hour; otherwise until the open sessions have ended."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Also what you declined, put off or retired.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also the sentences that you declined, put off or retired.")
+    ] = False,
 ) -> Result | None:
-    """List the rules that apply in this project, and how often agents followed and broke them.
+    """List your rules in this project, and how often agents followed and broke each of them.
 
-    `before` counts past calls until your yes, the rest is since then. A
-    reminder is a call that was not run, with the rule as the reason. Where a
-    rule comes from a file, its name is shown.
+    `before` counts the calls of past sessions until your yes, `since` the calls
+    after it. A call is `reminded` if it was not run, with the rule as the
+    reason. A rule that comes from a file has the file's name.
     """
     settings = open_settings()
     if switch:
@@ -83,14 +86,13 @@ async def _switch(switch: Switch, time: Time | None) -> None:
 
 
 def rules_of(stored: Offline, project: str) -> list[Rule]:
-    """Return what a person has answered that applies in a project: accepted first, then the newest first."""
-    found = [each for each in stored.rule_log.all() if not each.imported]
-    mine = [each for each in found if each.is_everywhere or each.project == project]
-    return sorted(mine, key=lambda each: (each.state is RuleState.ACCEPTED, as_seen(each.changed_at)), reverse=True)
+    """Return the rules that a person has answered in a project: accepted first, then the newest first."""
+    found = [each for each in stored.rule_log.all() if each.applies_in(project) and not each.imported]
+    return sorted(found, key=lambda each: (each.state is RuleState.ACCEPTED, as_seen(each.changed_at)), reverse=True)
 
 
 def _record(each: Rule, fared: Fared) -> out.Record:
-    is_accepted = each.state is RuleState.ACCEPTED
+    is_accepted = each.is_accepted
     facts: Facts = [
         out.identity(rule_views.short_id(each.id)),
         f"{'since' if is_accepted else each.state} {out.date(each.changed_at)}",

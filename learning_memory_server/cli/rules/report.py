@@ -28,7 +28,9 @@ def show_report(report: PastReport) -> None:
         lead = Text.assemble((f"{number:>2}  ", "bold"), (f"{out.one_line(each.label):<{min(width, _LABEL)}}  ", "red"))
         out.hanging(lead, Text(out.one_line(each.text)))
     if any(each.kind is LineKind.RULE and is_undated(each) for each in report.lines):
-        out.say("It is not known since when these rules are written down: they are counted over all sessions.", "dim")
+        out.say(
+            "Git does not know when some of these rules were written down. They are counted over all sessions.", "dim"
+        )
     if not report.lines:
         out.say("No rule of yours was broken, and no command failed in the same way in two sessions.")
 
@@ -48,8 +50,8 @@ async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = T
         return
     show_limits(offered, report)
     if others := [f"{number}" for number in range(1, len(report.lines) + 1) if number not in offered]:
-        verb = "says" if len(others) == 1 else "say"
-        out.say(f"There is nothing to remind of in {', '.join(others)}, which only {verb} what failed.", "dim")
+        verb = "is" if len(others) == 1 else "are"
+        out.say(f"{', '.join(others)} {verb} only for you to know: a yes would change nothing.", "dim")
     answers = SuggestionAnswers(report, utc_now())
     for number in _chosen(set(offered), len(report.lines)):
         answers.accept(offered[number])
@@ -84,7 +86,7 @@ def _chosen(numbers: set[int], most: int) -> list[int]:
             return list(dict.fromkeys(typed))
         for word in wrong:
             is_line = word.isdecimal() and 0 < int(word) <= most
-            why = "says what failed, and has nothing to remind of" if is_line else "is no number of a line"
+            why = "is only for you to know: a yes would change nothing" if is_line else "is no number of a line"
             out.notice(f"{word} {why}.")
 
 

@@ -33,7 +33,7 @@ commands = Commands()
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Something that waits: a sentence that may become a rule, or a lesson of others."""
+    """A suggestion that waits: a sentence that may become a rule, or a lesson of others."""
 
     offered: Offered | None = None
     lesson: Answerable | None = None
@@ -73,17 +73,20 @@ class _Item:
 @commands.command(json_help="Print one JSON document, and ask nothing.")
 async def review(
     name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="An id from the list, or with --never a lesson of yours.")
+        str | None, typer.Argument(metavar="[ID]", help="An id from the list; with --never, also a lesson of yours.")
     ] = None,
-    never: Annotated[bool, typer.Option("--never", help="Never give it as advice; searches find it.")] = False,
+    never: Annotated[
+        bool, typer.Option("--never", help="Never give this lesson as advice; searches still find it.")
+    ] = False,
 ) -> Result:
-    """Answer which rules and which advice agents may get: your own sentences, and lessons of others.
+    """Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
 
-    Rules are suggested from CLAUDE.md and files like it, from feedback
-    memories, from calls that you refused, and from past sessions. Shows at most
-    ten. One key answers: y yes, e edit, n no, l later, d yes without your own
-    words, u undo; for several, such as `y 1 3 n 2`. Only a person in a terminal
-    can answer; elsewhere, all are listed.
+    Suggests rules from CLAUDE.md and files like it, from feedback memories,
+    from calls that you refused, and from past sessions. Shows at most ten, with
+    the places where each is said. One key answers: y yes, e edit, n no, l
+    later, d yes without your own words and the call that you refused, u undo;
+    for several, such as `y 1 3 n 2`. Only a person in a terminal can answer;
+    elsewhere, all are listed.
     """
     settings = open_settings()
     project, stored = current_project(settings), Offline(settings)
@@ -134,7 +137,7 @@ def _show(items: Sequence[_Item]) -> None:
 
 
 async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastReport, project: str) -> int:
-    """Show what waits, ask once, and keep the answers; return how many there are."""
+    """Show the items, ask once, and keep the answers; return how many there are."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
     answers, lessons = SuggestionAnswers(past, utc_now()), list[tuple[Answerable, Said]]()
@@ -172,7 +175,7 @@ def _drops_words() -> bool:
 
 
 def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:
-    """Return what a person types of each thing, such as `y 1 3 n 2`; asked again until it is understood."""
+    """Return the key that a person types for each item, as in `y 1 3 n 2`; asked again until it is understood."""
     keys = "".join(key for key in _KEYS if any(key in each.keys for each in items))
     meanings = ", ".join(f"{key} {_KEYS[key]}" for key in keys)
     example = "" if len(items) == 1 else "; such as y 1 2, or y all"
@@ -194,7 +197,7 @@ def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
             if len(items) == 1:
                 found[0] = key
             elif not words[place + 1 : place + 2] or words[place + 1] in _KEYS:
-                raise InvalidInputError(f"{word} of which? Such as {word} 1 2, or {word} all.")
+                raise InvalidInputError(f"{word} for which of them? Type, for example, {word} 1 2, or {word} all.")
             continue
         numbers = range(len(items)) if word == "all" else [int(word) - 1] if word.isdecimal() else []
         if not key or not numbers or not 0 <= numbers[0] < len(items):
@@ -202,7 +205,9 @@ def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
         found |= dict.fromkeys(numbers, key)
     for number, chosen in found.items():
         if chosen not in items[number].keys:
-            raise InvalidInputError(f"{number + 1}: {', '.join(items[number].keys)} are its keys.")
+            raise InvalidInputError(
+                f"{number + 1} can be answered with {', '.join(items[number].keys)}, not with {chosen}."
+            )
     return [(chosen, items[number]) for number, chosen in found.items()]
 
 

@@ -83,6 +83,19 @@ def test_a_near_copy_is_no_second_rule_and_a_contradiction_is_retired(person: Ty
     assert '"Never use tabs in tests": a yes retires that.' in shown.split("[Y/n]")[0]
     old, new = log()
     assert (old.state, new.state, new.replaces) == (RuleState.RETIRED, RuleState.ACCEPTED, old.id)
+    assert f'replaces {old.id[5:11]}, "Never use tabs in tests"' in person("rule", "show", new.id)
+    assert "This rule is retired" in person("rule", "edit", old.id, "Be kind", status=1)
+
+
+def test_a_sentence_and_a_command_are_typed_without_quotes(person: Typed, log: Any, run: Run) -> None:
+    person(*"rule add we use pnpm, not npm --everywhere".split(), typed=("",))
+    (rule,) = log()
+    assert (rule.text, rule.is_everywhere) == ("we use pnpm, not npm", True)
+    assert "so it was not run" in printed(run("rule", "test", rule.id, "npm", "install", "--save-dev", "-g", "x y"))
+    assert "does not break" in printed(run("rule", "test", rule.id, "echo", "a; npm ci"))
+    assert "so it was not run" in printed(run("rule", "test", rule.id, "echo a; npm ci"))
+    person(*f"rule edit {rule.id} we use yarn, not npm".split(), typed=("",))
+    assert log()[0].text == "we use yarn, not npm"
 
 
 def test_rules_are_never_shared(run: Run, kept: Rule) -> None:
@@ -296,13 +309,23 @@ def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(
     RuleCounts(journal.rule_counts).add(
         RuleCount("count_9", kept.id, "garden", "s9", utc_now(), broken=2, stopped=1, call="npm publish")
     )
-    first, second, *_ = printed(run("status")).splitlines()
+    first, second, third, *_ = printed(run("status")).splitlines()
     assert "1 call in 7 days by your rule" in first
     assert "2 calls in 7 days ran against your rule" in second
     assert "`npm publish`" in second
+    assert "Calls while no server ran are not counted here" in third
     week = json.loads(printed(run("status", "--week", "--json")))["week"]
     assert [(each["broken"], each["stopped"], each["followed"]) for each in week] == [(2, 1, 0)]
     assert json.loads(printed(run("status", "--json")))["rules"]["broken"] == 4
+
+
+def test_a_breach_before_a_rule_was_enforced_is_no_alarm(run: Run, kept: Rule, storage: Path) -> None:
+    journal, now = Journal(storage / "journal"), utc_now()
+    RuleLog(journal.rules).add(replace(kept, is_enforced=True, changed_at=now))
+    RuleCounts(journal.rule_counts).add(
+        RuleCount("count_9", kept.id, "garden", "s9", now - timedelta(hours=1), broken=2, call="npm publish")
+    )
+    assert "ran against" not in printed(run("status"))
 
 
 def test_a_rule_is_forgotten_with_what_was_counted(person: Typed, kept: Rule, storage: Path) -> None:
