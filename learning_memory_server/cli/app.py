@@ -34,7 +34,7 @@ why             context                  Show the advice that the last session o
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
 review          rules.review              Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
-rules           rules.group              List your rules in this project, and how often agents followed and broke each of them.
+rules           rules.group              List your rules in this project, and how often agents followed and broke each rule.
 rule            rules.group              Make, show, try, change, enforce, export or retire a rule.
 resolve         listing                  Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget

@@ -76,7 +76,7 @@ def next_step(stored: command.Offline) -> str:
 
 
 def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, dict[str, str]]:
-    """Return what is said about entries besides what they have, as this folder's files show it now."""
+    """Return the notes about entries that this folder's files justify now."""
     caller = caller_of(os.environ, stored.settings)
     stored.freshness.look(entries, caller.project, caller.folder)
     return stored.entry_notes.of(entries, caller.folder)
@@ -156,7 +156,7 @@ def entry_facts(entry: View) -> Facts:
 
 
 def entry_record(experience: View) -> out.Record:
-    """Return the record of an experience, with what it taught."""
+    """Return the record of an experience, with its lesson."""
     learned = (experience.get("lesson") or {}).get("takeaway") or (experience.get("root_cause") or {}).get(
         "description"
     )

@@ -1,4 +1,4 @@
-"""`start`: the first steps in a project, each after a question, and a report of what past sessions teach.
+"""`start`: the first steps in a project, each after a question, and a report about past sessions.
 
 And `uninstall`, which undoes them: it takes this server out of every client, ends its hub and removes what it can
 rebuild, and the data if asked.
@@ -40,7 +40,7 @@ from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import LOCK, config_file
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
-"""What is in the storage folder and can be made again."""
+"""Files in the storage folder that can be made again."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),
     *("sessions.json", "qdrant-owner.json", "archive.key", "outdated-points.json"),

@@ -22,7 +22,7 @@ class When(StrEnum):
 
 
 class RuleState(StrEnum):
-    """What a person has said of a rule."""
+    """A person's answer to a sentence."""
 
     ACCEPTED = "accepted"
     DECLINED = "declined"
@@ -43,14 +43,14 @@ class OriginKind(StrEnum):
 
 
 class Unattended(StrEnum):
-    """What happens to a call that breaks an enforced rule where no person can be asked."""
+    """The end of a call that breaks an enforced rule where no person can be asked."""
 
     RUN = "run"  # Its agent is reminded, as of a rule that is not enforced
     STOP = "stop"  # It is not run
 
 
 class MessageForm(StrEnum):
-    """What the message of a commit, or the body of a pull request, has to be like."""
+    """The form of the message of a commit, or of the body of a pull request."""
 
     CONVENTIONAL = "conventional"  # "feat(parser): ..."
     ONE_LINE = "one line"
@@ -70,7 +70,7 @@ class CallForm(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Pattern(Stored):
-    """What a machine sees of a rule. A call in `broken` breaks it if all other conditions say so, too."""
+    """What a machine sees of a rule. A call in `broken` breaks it if all other conditions hold, too."""
 
     broken: tuple[CallForm, ...] = ()
     about: tuple[CallForm, ...] = ()  # calls that follow the rule, unless they break it
@@ -187,5 +187,5 @@ def count_id(rule: str, session: str) -> str:
 
 
 def new_rule_id() -> str:
-    """Return a random id of 128 bits: whoever can guess it could answer in a person's place."""
+    """Return a random id of 128 bits: a program that guesses it could answer in a person's place."""
     return f"rule_{secrets.token_hex(16)}"

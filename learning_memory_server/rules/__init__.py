@@ -1,1 +1,1 @@
-"""What a person has said: calls that were refused, and answers to what agents may be shown."""
+"""Rules of a person: where they come from, what they match, and how agents keep to them."""

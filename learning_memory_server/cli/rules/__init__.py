@@ -1,1 +1,1 @@
-"""The commands on rules: what a person says of them, and what waits for a person's answer."""
+"""The commands on rules: a person makes, changes and retires rules, and answers suggestions."""

@@ -1,4 +1,4 @@
-"""The commands `rules` and `rule`, put together: those of `rule` stand in several modules."""
+"""The commands `rules` and `rule`; several modules declare the commands below `rule`."""
 
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.rules import enforcing, exporting, listing, making, showing

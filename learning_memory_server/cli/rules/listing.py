@@ -49,7 +49,7 @@ async def rules(
         bool, typer.Option("--all", help="Also the sentences that you declined, put off or retired.")
     ] = False,
 ) -> Result | None:
-    """List your rules in this project, and how often agents followed and broke each of them.
+    """List your rules in this project, and how often agents followed and broke each rule.
 
     `before` counts the calls of past sessions until your yes, `since` the calls
     after it. A call is `reminded` if it was not run, with the rule as the

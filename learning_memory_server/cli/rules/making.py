@@ -81,7 +81,7 @@ async def add(
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """When agents are to see a rule, as options say it; at most one of them."""
+    """The time when agents are to see a rule, as at most one option says."""
 
     call: str
     file: str

@@ -18,7 +18,7 @@ _MAKES: Final = re.compile(r"\bgit (?:init|clone)\b|\bmktemp\b")
 def act_of(asked: Asked, top: str) -> Act | None:
     """Return a call as what rules judge; None if it is neither a command of bash nor an edit, or elsewhere.
 
-    Files are relative to the project's root, the folder `top`, or to that of a worktree in it.
+    Files are relative to the project's root, the folder `top`, or to the root of a worktree in it.
     """
     if asked.tool == BASH:
         is_here = asked.call and not goes_elsewhere(asked.call, top or asked.folder)
@@ -74,5 +74,5 @@ def _spelt(glob: str) -> str:
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
-    """Return the words, or globs of words, of which a call has one: its program, else what it has to have."""
+    """Return the words, or globs of words, one of which is in each call: its program, else a necessary word."""
     return (form.words[0].rpartition("/")[2],) if form.words else form.having

@@ -1,10 +1,10 @@
 """The report about past sessions, and the suggestions that a person may say yes to.
 
-`past_report(sources, found, ...)` reads each transcript once, and returns a `PastReport`: at most twelve lines, rules
-that were broken and commands that fail again, the most frequent first, then refused calls with their words. The
-`offered` suggestion of a line is what a yes accepts; a line without one has only figures, or is about a rule that was
-accepted, and how often it was broken since. All suggestions, for `review`, are in `suggestions`, those that were broken
-most first, then those with a pattern, then the others. Nothing is printed, stored or changed.
+`past_report(sources, found, ...)` reads each transcript once, and returns a `PastReport` with at most twelve lines.
+First come broken rules and failing commands, the most frequent first, then refused calls with their words. A yes to a
+line accepts the suggestion that it has `offered`. A line without a suggestion has only figures, or is about an accepted
+rule and its breaches since the yes. All suggestions, for `review`, are in `suggestions`: broken ones first, then others
+with a pattern, then the rest. Nothing is printed, stored or changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ _YOURS: Final = "your rule"
 
 
 class LineKind(StrEnum):
-    """What a line is about."""
+    """The subject of a line."""
 
     RULE = "rule"
     FAILURE = "failure"
@@ -39,7 +39,7 @@ class LineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A suggestion, with what the past says; None without a pattern."""
+    """A suggestion and its past, which only a suggestion with a pattern has."""
 
     suggestion: Suggestion
     past: Past | None = None
@@ -105,7 +105,7 @@ async def past_report(
         found: The transcripts.
         passed: Counts what could not be read.
         progress: Gets how many bytes were read, and of how many.
-        has_strayed: Whether a call in a folder was in a place of somebody else.
+        has_strayed: Whether a call in a folder was outside of the session's project.
     """
     known, kept = await sources.suggested(), sources.accepted()
     own = projects_folder(sources.environment)
@@ -141,7 +141,7 @@ async def past_report(
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What sessions show besides breaches of known rules: failures and refused calls, and what these suggest."""
+    """Failures and refused calls in sessions, and the suggestions that these make."""
 
     failures: list[ReportLine]
     refusals: list[ReportLine]
@@ -151,7 +151,7 @@ class _Seen:
 
     @classmethod
     async def of(cls, sessions: Sessions, project: str) -> "_Seen":
-        """Return what is seen in sessions, of which the breaches of what it suggests are counted then."""
+        """Return the failures and refusals in sessions. The sessions then count breaches of the suggestions, too."""
         failures = [line for line in failing(sessions.learner.failures, limits.REPORT_LINES) if line.figures]
         refused = await sessions.refused()
         refusals = [line for line in failing((), limits.REPORT_LINES, refused) if line.refusal]

@@ -35,7 +35,7 @@ class Transcript:
 class Sessions:
     """Reads transcripts; `known` are suggestions and rules whose breaches are counted while they are read.
 
-    Of suggestions that come of what was read, breaches are counted afterwards, by what is kept of calls.
+    Suggestions that failures and refusals make are counted afterwards, from a short record of the calls.
     """
 
     gate: RedactionGate
@@ -69,7 +69,7 @@ class Sessions:
             await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
-        """Count the breaches of suggestions that come of what was read."""
+        """Count the breaches of suggestions that were made after reading."""
         self._late = Replay(patterns := _patterns(more))
         for transcript, events in self._tape if patterns else ():
             self._late.begin(transcript.began)

@@ -1,4 +1,4 @@
-"""What a project's suggestions are made of: files of rules, memories, and the answers of a person."""
+"""The sources of a project's suggestions: files of rules, memories, and the answers of a person."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
 def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = "") -> Suggestion:
     """Return the suggestion of a sentence, with a pattern if the sentence has one of the common forms.
 
-    The `words` are what the person said, if the sentence is a part of it.
+    The person said `words`, if the sentence is a part of them.
     """
     words = "" if words == text else shortened(words, limits.RULE_MAX)
     formed = form_of(text)
@@ -73,7 +73,7 @@ def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
 
 
 def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]:
-    """Return the suggestions of what an earlier version kept of refused calls."""
+    """Return the suggestions of refused calls that an earlier version kept."""
     found = list[Suggestion]()
     for each in preferences_of(memories, project):
         if each.refusal and (text := _fits(each.refusal.words)):
@@ -146,7 +146,7 @@ def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> l
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """What a sentence is about, for comparison."""
+    """The subject of a sentence, for comparison."""
 
     text: str
     terms: frozenset[str]
@@ -183,7 +183,7 @@ Item = Suggestion | Rule
 
 
 def conflicts(new: Iterable[Item], known: Iterable[Rule]) -> list[tuple[Item, Item]]:
-    """Return the pairs of which one forbids what the other demands: by their patterns, else by their words.
+    """Return the pairs of sentences that contradict each other: by their patterns, else by their words.
 
     A pair has an accepted rule of the known ones and a new one, or two new ones.
     """

@@ -1,4 +1,4 @@
-"""What takes something out of the stored data for good: records that are forgotten, and secrets stored before."""
+"""Operations that remove stored data for good: they forget records, and redact secrets that were stored before."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
