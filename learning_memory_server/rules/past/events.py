@@ -102,7 +102,7 @@ def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda
 
 
 def _record(line: bytes) -> dict[str, Any]:
-    """Return the object of a line; the slow reader may read a line with half a character, which the quick one refuses."""
+    """Return the object of a line. The slow reader may read what the quick one refuses, such as half a character."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

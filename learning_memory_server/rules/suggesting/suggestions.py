@@ -175,8 +175,10 @@ class Matter:
 
     def _is_near(self, other: "Matter", *, least: int) -> bool:
         """Return whether two sentences have the same terms, or all but one and so many in common."""
-        both, rest = self.terms & other.terms, self.terms ^ other.terms
-        return bool(both) and (not rest or (len(rest) == 1 and len(both) >= least))
+        # A project may have a thousand sentences, which are all compared.
+        both = len(self.terms & other.terms)
+        rest = len(self.terms) + len(other.terms) - 2 * both
+        return bool(both) and (not rest or (rest == 1 and both >= least))
 
 
 Item = Suggestion | Rule
