@@ -147,7 +147,7 @@ def test_a_rule_is_shown_with_its_words_and_how_it_fared(person: Typed, run: Run
     assert "3 of 4 broken" in shown
     assert "4 followed, 2 reminded, 2 broken in 2 sessions" in shown
     assert "`npm install x` broke it" in shown
-    assert '"We use pnpm, not npm". This call breaks it, so it was not run.' in shown
+    assert '"We use pnpm, not npm". This call breaks it, so nothing of it was run.' in shown
     listed = printed(run("rules"))
     assert "CLAUDE.md" in listed
     assert "before: 3 of 4 broken; since: 4 followed, 2 reminded, 2 broken" in listed
@@ -159,7 +159,7 @@ def test_programs_get_numbers(run: Run, kept: Rule) -> None:
 
 
 def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -> None:
-    assert "so it was not run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
+    assert "so nothing of it was run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "pnpm add npm"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "echo npm"))
     assert "Give either" in refusal(run("rule", "test", kept.id))
