@@ -85,6 +85,20 @@ def test_a_near_copy_is_no_second_rule_and_a_contradiction_is_retired(person: Ty
     assert (old.state, new.state, new.replaces) == (RuleState.RETIRED, RuleState.ACCEPTED, old.id)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Always push when done", "never push without me"),
+        ("never push without me", "Always push when done"),
+        ("Use npm, not pnpm", "Use pnpm, not npm"),
+    ],
+)
+def test_a_rule_that_demands_what_another_forbids_retires_it(person: Typed, log: Any, old: str, new: str) -> None:
+    person("rule", "add", old, typed=("y",))
+    assert f'"{old}": a yes retires that.' in person("rule", "add", new, typed=("y",)).split("[Y/n]")[0]
+    assert {each.text: each.state for each in log()} == {old: RuleState.RETIRED, new: RuleState.ACCEPTED}
+
+
 def test_rules_are_never_shared(run: Run, kept: Rule) -> None:
     assert "There is no value" in refusal(run("share", kept.id, "--yes"))
 

@@ -9,7 +9,7 @@ from typing import Final
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
 from learning_memory_server.rules.patterns import globs, messages, places
 from learning_memory_server.rules.patterns.asking import is_asked
-from learning_memory_server.rules.shell import calls, programs
+from learning_memory_server.rules.shell import calls, options, programs
 from learning_memory_server.rules.shell.script import Command, Script
 
 _CLUSTER: Final = re.compile(r"-[A-Za-z]+")
@@ -143,26 +143,17 @@ def _has(call: calls.Call, word: str) -> bool:
 
 
 def _has_option(call: calls.Call, word: str) -> bool:
-    options = {name for name, _ in call.options}
+    given = {name for name, _ in call.options}
     name, is_given, value = word.partition("=")
-    if is_given or word in options:
+    if is_given or word in given:
         return not is_given or (name, value) in call.options
     is_cluster = len(word) > 2 and _CLUSTER.fullmatch(word) and call.program not in programs.WHOLE
     if is_cluster:
         return all(_has_option(call, f"-{each}") for each in word[1:])
-    same = _same(call, word)
+    same = options.same(call, word)
     if programs.FORCE in same and any(each.startswith("+") for each in _pushed(call)):
         return True
-    return any(each in options or (len(each) == 2 and each[1] in call.letters) for each in same)
-
-
-def _same(call: calls.Call, word: str) -> set[str]:
-    """Return the names of an option."""
-    pairs = [each.split("=") for each in programs.SAME.get(calls.found_in(programs.SAME, call), "").split()]
-    found = {word}
-    for pair in (*pairs, *pairs):  # `-R` is `-r`, which is `--recursive`
-        found |= set(pair) if found & set(pair) else set()
-    return found
+    return any(each in given or (len(each) == 2 and each[1] in call.letters) for each in same)
 
 
 def _operands(call: calls.Call) -> Sequence[str]:
