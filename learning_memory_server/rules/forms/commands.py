@@ -12,7 +12,7 @@ CODE: Final = re.compile(r"`([^`]+)`")
 _SCRIPT: Final = re.compile(r"[a-z][\w-]*(?::[\w-]+)+")
 _PATH: Final = re.compile(r"(?:\./|[\w.-]+/)[\w./-]+\.(?:sh|py|js|ts|rb|pl)")
 _PLACEHOLDER: Final = re.compile(r"<.*>|\[.*\]|\{.*\}|\.{3}|…|\*+|[A-Z_]{2,}|file|files|path|\$\w+")
-CHAINED: Final = re.compile(r"\s*(?:&&|\|\||[;|])\s*")
+CHAINED: Final = re.compile(r" {0,2}(?:&&|\|\||[;|]) {0,2}")
 _PLAIN_WORDS: Final = rf"(?:\s+(?:{'|'.join(sorted(vocabulary.SUBCOMMANDS))}|--?\w[\w-]*)(?![\w-]))*"
 
 

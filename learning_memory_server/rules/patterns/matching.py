@@ -82,8 +82,9 @@ def judge(pattern: Pattern, act: Act, work: Work, *, is_everywhere: bool = False
     joined: list[Command] = []
     for each in act.script.commands if act.script else ():
         joined = [other for other in joined if other.chain == each.chain]
-        if is_everywhere or not act.is_elsewhere(each):
-            found.append(_of_command(pattern, each, [*done, *joined], work))
+        verdict = _of_command(pattern, each, [*done, *joined], work)
+        if verdict and (is_everywhere or not act.is_elsewhere(each)):
+            found.append(verdict)
         found.append(_of_writing(pattern, each, act.root, work))
         if _edits(each):
             done, joined = [], []
