@@ -29,7 +29,6 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.recall.recall import with_iso_dates
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.forms.table import form_of
-from learning_memory_server.rules.shell.script import read
 from learning_memory_server.rules.suggesting.files import fitting
 from learning_memory_server.rules.suggesting.markdown import sentences
 from learning_memory_server.sharing import files
@@ -209,7 +208,6 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "the form of a sentence": form_of,
     "a sentence that fits a rule": fitting,
     "the sentences of a file of rules": lambda text: deque(sentences(text), 0),
-    "a shell text": read,
     "settings in JSON": read_as_json,
     "settings in TOML": read_as_toml,
 }

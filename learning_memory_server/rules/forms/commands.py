@@ -90,9 +90,9 @@ def forbidden(command: str, wanted: Iterable[str] = ()) -> tuple[CallForm, ...]:
 
 
 def _beyond(command: str, wanted: str) -> tuple[str, ...]:
-    """Return the words that a wanted command has besides those of another; none if it is another command.
+    """Return the words that a wanted command has and a shorter one lacks; none if their calls differ otherwise.
 
-    An empty word stands for a command with no other words.
+    An empty word stands for the same command.
     """
     one, two = (calls.parsed(tuple(_words(each))) for each in (command, wanted))
     rest = two.operands[len(one.operands) :]

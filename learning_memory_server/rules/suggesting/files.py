@@ -125,7 +125,7 @@ def _chosen(environment: Mapping[str, str]) -> Path | None:
 
 
 def _found(folder: Path, patterns: list[str]) -> list[Path]:
-    """Return the files of these names, in order, each once; a folder that cannot be read has none."""
+    """Return the files with some names, in order, each once; an unreadable folder has none."""
     found = dict[Path, None]()
     for pattern in patterns:
         above, star, ending = pattern.rpartition("*")
