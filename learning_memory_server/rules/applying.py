@@ -26,7 +26,7 @@ from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.rules.patterns.globs import relative
 from learning_memory_server.rules.patterns.matching import Act, Verdict, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, RuleSession
-from learning_memory_server.rules.shell.script import Script, read
+from learning_memory_server.rules.shell.script import Command, Script, read
 from learning_memory_server.system.files import read as read_file
 from learning_memory_server.system.recent import Recent
 
@@ -204,12 +204,17 @@ def _needed(script: Script, first: Iterable[CallForm]) -> Script:
 def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rule, Pattern]]:
     """Return the rules with a pattern for calls that apply to this place."""
     commands = act.script.commands if act.script else ()
-    written = [path for each in commands for path in (posixpath.join(place, each.folder), *each.writes)]
+    written = [path for each in commands for path in (_in_project(each, act, place), *each.writes)]
     for rule in rules:
         if rule.pattern and rule.when is not When.DONE:
             folder = rule.folder.strip("/")
             if not folder or any(path == folder or path.startswith(f"{folder}/") for path in (place, *written)):
                 yield rule, rule.pattern
+
+
+def _in_project(command: Command, act: Act, place: str) -> str:
+    """Return the folder of a command relative to the project's root, empty if that is elsewhere."""
+    return relative(posixpath.join(place, command.folder), act.root)
 
 
 def _folders(folder: str) -> list[Path]:

@@ -207,8 +207,13 @@ async def test_rules_of_files_of_one_folder_and_of_other_projects_keep_to_their_
     assert (await session.calls_(file=str(folder / "live" / "a.txt"), **edit)).decision
     assert (await session.calls_(file="staging/a.txt", **edit)).decision is None
     assert (await session.calls_("git push", folder=str(folder))).decision is None
+    assert (await session.calls_("cd web && git push", folder=str(folder))).decision is None
     assert (await session.calls_("git push", folder=str(folder / "app"))).decision
     assert (await session.calls_(COMMIT)).decision is None
+    third = Session(services, replace(ALICE, session="c" * 16, folder=str(folder)))
+    assert (await third.calls_("cd app && git push", folder=str(folder))).decision
+    third = Session(services, replace(ALICE, session="d" * 16, folder=str(folder)))
+    assert (await third.calls_(f"git -C {folder}/app push", folder=str(folder))).decision
     # A shell writes files, too, and from where it is.
     other = Session(services, replace(BOB, folder=str(folder)))
     assert (await other.calls_("echo x > ../live/a.txt", folder=str(folder / "app"))).decision

@@ -300,6 +300,7 @@ COMMITS: Final = Pattern(broken=(COMMIT,))
         "git clone --depth 1 https://a.b/c/demo.git && cd demo && git commit -m x",
         "git clone https://a.b/c/demo.git web/d && cd web/d && git commit -m x",
         "cd web && cd /tmp/x && git commit -m x",
+        "cd C:/other && git commit -m x",
     ],
 )
 def test_a_command_that_works_elsewhere_breaks_a_rule_for_everywhere_only(text: str) -> None:
@@ -324,6 +325,7 @@ def test_a_command_that_works_elsewhere_breaks_a_rule_for_everywhere_only(text: 
         'cd "$(git rev-parse --show-toplevel)" && git commit -m x',
         'cd /tmp && cd "$CLAUDE_PROJECT_DIR/web" && git commit -m x',
         'git -C "$PWD" commit -m x',
+        "cd `git rev-parse --show-toplevel`/web && git commit -m x",
         "bash -c 'cd /tmp/x' ; git commit -m x",
         "ssh host ls; git commit -m x",
         "ssh host 'cd /srv/shop && git commit -m x'",
@@ -361,3 +363,9 @@ def test_make_may_work_elsewhere(text: str, verdict: Verdict | None) -> None:
 
 def test_without_a_root_nothing_is_elsewhere() -> None:
     assert judge(COMMITS, call("cd /tmp/x && git commit -m x"), Work()) is BROKEN
+
+
+def test_folders_of_windows_have_other_slashes() -> None:
+    root = "C:\\work\\shop"
+    assert judge(COMMITS, replace(call("cd web && git commit -m x", root), folder="C:\\work\\shop"), Work()) is BROKEN
+    assert judge(COMMITS, replace(call("git commit -m x", root), folder="C:\\work\\tea"), Work()) is None

@@ -2,8 +2,11 @@
 
 import posixpath
 from collections.abc import Sequence
+from typing import Final
 
 from learning_memory_server.rules.shell.folders import UNKNOWN, joined
+
+_BACKSLASH: Final = "\\"
 
 
 def is_elsewhere(folder: str, made: str, start: str, roots: Sequence[str], *, has_top: bool = True) -> bool:
@@ -23,8 +26,9 @@ def is_elsewhere(folder: str, made: str, start: str, roots: Sequence[str], *, ha
 
 
 def _whole(start: str, folder: str) -> str:
-    return posixpath.expanduser(joined(start, folder) if folder else start).rstrip("/") or "/"
+    path = posixpath.expanduser(joined(start, folder) if folder else start)
+    return path.replace(_BACKSLASH, "/").rstrip("/") or "/"
 
 
 def _is_in(place: str, above: str) -> bool:
-    return f"{place}/".startswith(f"{above.rstrip('/')}/")
+    return f"{place}/".startswith(f"{above.replace(_BACKSLASH, '/').rstrip('/')}/")

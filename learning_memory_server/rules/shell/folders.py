@@ -15,9 +15,11 @@ _NAMED: Final = (
     ("${CLAUDE_PROJECT_DIR}", ""),
     ("$CLAUDE_PROJECT_DIR", ""),
     ("$(git rev-parse --show-toplevel)", "."),
+    ("`git rev-parse --show-toplevel`", "."),
     ("${PWD}", "."),
     ("$PWD", "."),
     ("$(pwd)", "."),
+    ("`pwd`", "."),
     ("${HOME}", "~"),
     ("$HOME", "~"),
 )
@@ -87,7 +89,8 @@ def joined(folder: str, path: str) -> str:
         return UNKNOWN
     if folder.startswith(REMOTE):
         path = path.lstrip("~/") or "."  # Nothing there is a folder of this machine
-    found = posixpath.normpath(path if path.startswith("~") else posixpath.join(folder, path))
+    is_whole = path.startswith("~") or path[1:2] == ":"  # A drive of Windows
+    found = posixpath.normpath(path if is_whole else posixpath.join(folder, path))
     return "" if found == "." else found
 
 
