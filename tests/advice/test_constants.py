@@ -73,6 +73,8 @@ ALLOWED: Final = {
     "rules/shell/words.py _of_ansi": "escapes of the shell",
     "rules/patterns/messages.py _OTHERS_IN": "what a message in Latin letters is",
     "rules/patterns/asking.py _NOT": "words of a language",
+    "rules/suggesting/written.py _LEAST": "which line of a file has a sentence; agents are shown nothing of it",
+    "rules/suggesting/written.py _BEGINNING": "the same",
     "rules/suggesting/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
     "rules/suggesting/suggestions.py _HEX": "the length of an id",
 }

@@ -24,6 +24,7 @@ class _Tally:
     pattern: Pattern
     unit: str
     mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
+    since: datetime | None  # when it was written down: nobody could follow it before
     days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     sessions: set[str] = field(default_factory=set)
     breaches: list[datetime] = field(default_factory=list)
@@ -32,7 +33,9 @@ class _Tally:
     worked: int = 0
 
     def count(self, verdict: Verdict, session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
-        """Count an act."""
+        """Count an act, if the rule was written down by then."""
+        if self.since and at < self.since:
+            return
         is_broken = verdict is Verdict.BROKEN
         self.days[at.date()][not is_broken] += 1
         if is_broken:
@@ -83,10 +86,10 @@ _NOTHING: Final = _Judged([])
 class Replay:
     """Takes the events of past sessions, each file's in order, and counts for each pattern, by its name."""
 
-    def __init__(self, patterns: Mapping[str, tuple[When, Pattern]]) -> None:
+    def __init__(self, patterns: Mapping[str, tuple[When, Pattern, datetime | None]]) -> None:
         self._tallies = {
-            name: _Tally(when, pattern, unit_of(when, pattern), mark_of(pattern))
-            for name, (when, pattern) in patterns.items()
+            name: _Tally(when, pattern, unit_of(when, pattern), mark_of(pattern), since)
+            for name, (when, pattern, since) in patterns.items()
         }
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"

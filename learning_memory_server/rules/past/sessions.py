@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.model.rule import Pattern, Suggestion, When
+from learning_memory_server.model.rule import Origin, OriginKind, Pattern, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.past.counting import Replay
 from learning_memory_server.rules.past.record import Past
@@ -127,8 +128,13 @@ def _say(progress: Callable[[int, int], object], before: int, total: int, done: 
     progress(before + done, total)
 
 
-def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern]]:
-    return {each.id: (each.when, each.pattern) for each in given if each.pattern}
+def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern, datetime | None]]:
+    """Return the patterns of suggestions by their ids, each with the day from which on it can be broken."""
+    return {each.id: (each.when, each.pattern, _written(each.origin)) for each in given if each.pattern}
+
+
+def _written(origin: Origin) -> datetime | None:
+    return origin.at if origin.kind is OriginKind.FILE else None
 
 
 def _shown(asked: Asked) -> str:

@@ -50,7 +50,7 @@ async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate)
     """Return the suggestions of sentences in files: those with a pattern, and those that say what to do."""
     texts = (await gate.pass_data({"texts": [each.text for each in found]})).data["texts"]
     made = [
-        (each, suggestion(text, Origin(each.kind, each.name), project, is_everywhere=each.is_everywhere))
+        (each, suggestion(text, Origin(each.kind, each.name, each.at), project, is_everywhere=each.is_everywhere))
         for each, text in zip(found, texts, strict=True)
     ]
     return [one for each, one in made if one.pattern or each.states]
