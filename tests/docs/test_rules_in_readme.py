@@ -1,5 +1,6 @@
 """The README shows how a rule begins, what an agent reads, and the count: the program says the same."""
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -68,7 +69,7 @@ async def _play(storage: Path) -> str:
     return denied.decision.reason
 
 
-async def test_the_readme_shows_what_the_program_says_of_rules(person: Typed, run: Run, storage: Path) -> None:
+def test_the_readme_shows_what_the_program_says_of_rules(person: Typed, run: Run, storage: Path) -> None:
     report, read, rules = (
         text for language, text in FENCE.findall((ROOT / "README.md").read_text("utf-8")) if language == "text"
     )
@@ -76,5 +77,5 @@ async def test_the_readme_shows_what_the_program_says_of_rules(person: Typed, ru
     lines, _, answer = report.partition("\n")[2].rpartition("Remind agents at these calls?")
     assert _plain(lines) in _plain(printed(run("report")))
     assert "1 rule kept" in person("report", typed=(answer.split()[-1],))
-    assert _plain(await _play(storage)) == _plain(read)
+    assert _plain(asyncio.run(_play(storage))) == _plain(read)
     assert _plain(rules.partition("\n")[2]) in _plain(person("rules"))
