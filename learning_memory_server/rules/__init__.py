@@ -1,1 +1,1 @@
-"""Rules of a person: where they come from, what they match, and how agents keep to them."""
+"""Rules of a person: made from sentences, met at calls, and counted."""

@@ -30,7 +30,7 @@ _YOURS: Final = "your rule"
 
 
 class LineKind(StrEnum):
-    """The subject of a line."""
+    """The kinds of lines."""
 
     RULE = "rule"
     FAILURE = "failure"

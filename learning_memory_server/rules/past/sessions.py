@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import OriginKind, Pattern, Rule, Suggestion, When
+from learning_memory_server.model.rule import Rule, Suggestion
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt, events_in, matters, slim
 from learning_memory_server.rules.past.past import Past
@@ -35,7 +33,7 @@ class Transcript:
 class Sessions:
     """Reads transcripts; `known` are suggestions and rules whose breaches are counted while they are read.
 
-    Suggestions that failures and refusals make are counted afterwards, from a short record of the calls.
+    Some suggestions come from the transcripts: their breaches are counted afterwards, in the kept calls.
     """
 
     gate: RedactionGate
@@ -54,7 +52,7 @@ class Sessions:
     _late: Replay | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.replay = Replay(_patterns(self.known))
+        self.replay = Replay(self.known)
 
     async def read(self, found: Sequence[Transcript], progress: Callable[[int, int], object]) -> None:
         """Read transcripts, each file's events in order."""
@@ -69,9 +67,9 @@ class Sessions:
             await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
-        """Count the breaches of suggestions that were made after reading."""
-        self._late = Replay(patterns := _patterns(more))
-        for transcript, events in self._tape if patterns else ():
+        """Count the breaches of suggestions from the transcripts."""
+        self._late = Replay(more)
+        for transcript, events in () if self._late.is_empty else self._tape:
             self._late.begin(transcript.began)
             for event in events:
                 self._late.see(event)
@@ -127,18 +125,6 @@ class Sessions:
 def _say(progress: Callable[[int, int], object], before: int, total: int, done: int) -> None:
     """Say how much is read, by how much of a file is."""
     progress(before + done, total)
-
-
-def _patterns(given: Iterable[Suggestion | Rule]) -> dict[str, tuple[When, Pattern, datetime | None]]:
-    """Return the patterns of suggestions and rules by their ids, each with the time from which on it counts."""
-    return {each.id: (each.when, each.pattern, _since(each)) for each in given if each.pattern}
-
-
-def _since(each: Suggestion | Rule) -> datetime | None:
-    """Return when a person said yes to a rule, or when a sentence was written down, if that is known."""
-    if isinstance(each, Rule):
-        return as_seen(each.changed_at)
-    return each.origin.at if each.origin.kind is OriginKind.FILE else None
 
 
 def _shown(asked: Asked) -> str:

@@ -146,7 +146,7 @@ def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> l
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """The subject of a sentence, for comparison."""
+    """The matter of a sentence, for comparison."""
 
     text: str
     terms: frozenset[str]
