@@ -7,8 +7,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.rule import Rule
 from learning_memory_server.rules.log import RuleLog
-from tests.cli.persons import played
 from tests.claude_code.conftest import ClaudeCode
+from tests.cli.persons import played
 from tests.client_folders import folder_name
 from tests.lessons.errors.written import Call, write_transcript
 
@@ -56,3 +56,21 @@ def program(claude: ClaudeCode, name: str, does: str = "echo done") -> None:
     path = claude.home.parent / "bin" / name
     path.write_text(f"#!/bin/sh\n{does}\n", "utf-8")
     path.chmod(0o755)
+
+
+def clock(claude: ClaudeCode) -> Path:
+    """Let the clock of all processes of ours be ahead by as many minutes as a file says, and return the file."""
+    ahead = claude.home.parent / "minutes"
+    ahead.write_text("0")
+    with Path(claude.unhurried["PYTHONPATH"], "sitecustomize.py").open("a") as file:
+        file.write(_CLOCK.format(str(ahead)))
+    return ahead
+
+
+_CLOCK: Final = """
+with suppress(ImportError):
+    from datetime import timedelta
+    from learning_memory_server.model import moment
+    _now = moment.utc_now
+    moment.utc_now = lambda: _now() + timedelta(minutes=float(open({!r}).read()))
+"""

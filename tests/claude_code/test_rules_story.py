@@ -3,7 +3,7 @@
 import pytest
 
 from tests.claude_code.conftest import ClaudeCode
-from tests.claude_code.model import run, say
+from tests.claude_code.model import Said, run, say
 from tests.claude_code.story import BREAKS, FOLLOWS, NO_PUSH, NO_TRAILER, past, person, program, rules
 from tests.claude_code.test_rules import later, repository
 from tests.lessons.errors.written import failed, ran, refused
@@ -33,7 +33,13 @@ def test_a_person_chooses_lines_of_the_report_and_the_next_session_keeps_to_them
     assert "2 3 sessions `tea brew pot`: unrecognized subcommand 'brew'; `brew pot` worked next in 3/3" in shown
     assert "2 rules kept" in shown
 
-    script = [run(BREAKS), later(run(FOLLOWS)), later(run("tea brew pot")), later(run("brew pot")), say("All done.")]
+    script: list[Said] = [
+        run(BREAKS),
+        later(run(FOLLOWS)),
+        later(run("tea brew pot")),
+        later(run("brew pot")),
+        say("All done."),
+    ]
     session = shop.session("commit this", script)
 
     assert session.done.stdout == "All done.\n"
