@@ -13,7 +13,6 @@ import structlog
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors.sanitize import tidied, whole_words
-from learning_memory_server.lessons.files.freshness import project_root
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
@@ -22,7 +21,9 @@ from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.rule import CallForm, OriginKind, Pattern, Rule, RuleCount, When
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.folders import below, folders_of
 from learning_memory_server.rules.log import RuleCounts, RuleLog
+from learning_memory_server.rules.patterns.globs import relative
 from learning_memory_server.rules.patterns.matching import Act, Verdict, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, RuleSession
 from learning_memory_server.rules.shell.script import Script, read
@@ -88,13 +89,21 @@ class Rules:
 
     async def judged(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Judged:
         """Return what a command or an edit breaks and follows."""
-        name, place = await self._names(trigger, caller)
+        folders = await self._folders(caller.folder)
+        file = trigger.file and posixpath.join(trigger.folder or caller.folder, trigger.file)
+        name, place = below(file, folders), below(trigger.folder or caller.folder, folders)
         needs = trigger.command and any(each.pattern and each.when is not When.DONE for each in rules)
         script = _from_root(read(trigger.command), place) if needs else None
-        root = self._roots[caller.folder][0] if self._roots[caller.folder] else ""
-        act = Act(script, name, trigger.content, trigger.before, root)
+        act = Act(script, name, trigger.content, trigger.before, folders[0] if folders else "")
+        act = replace(act, folder=trigger.folder or caller.folder, others=folders[1:])
+        if script and any(map(act.is_elsewhere, script.commands)):
+            # A worktree may be new
+            act = replace(act, others=(await self._folders(caller.folder, again=True))[1:])
         work = state.agent(caller.agent or MAIN_AGENT).work
-        verdicts = [(each, judge(pattern, act, work)) for each, pattern in _at_calls(rules, act, name or place)]
+        verdicts = [
+            (each, judge(pattern, act, work, is_everywhere=each.is_everywhere))
+            for each, pattern in _at_calls(rules, act, name or place)
+        ]
         found = Judged(
             act,
             tuple(each for each, verdict in verdicts if verdict is Verdict.BROKEN),
@@ -125,7 +134,9 @@ class Rules:
         first = [form for each in rules if each.pattern for form in each.pattern.first]
         if first or any(each.when is When.DONE for each in rules):
             if trigger.file:
-                work.edited(ended.act.file)
+                # An edit outside of the project says nothing of its tests
+                if not ended.act.root or relative(ended.act.file, ""):
+                    work.edited(ended.act.file)
             elif not (trigger.error or trigger.is_background):
                 work.ran(_needed(ended.act.script or read(trigger.command), first))
         return None if was_known else ended
@@ -147,14 +158,11 @@ class Rules:
                 found.append(rule)
         return Judged(Act(None), tuple(found)) if found and not trigger.is_again else None
 
-    async def _names(self, trigger: Trigger, caller: Caller) -> tuple[str, str]:
-        """Return the names of a file and of the folder in the project; outside of it, their whole paths."""
-        if caller.folder not in self._roots:
-            root = await asyncio.to_thread(project_root, caller.folder)
-            self._roots[caller.folder] = tuple(filter(None, (str(root or ""), caller.folder)))
-        roots = self._roots[caller.folder]
-        file = trigger.file and posixpath.join(trigger.folder or caller.folder, trigger.file)
-        return _below(file, roots), _below(trigger.folder or caller.folder, roots)
+    async def _folders(self, folder: str, *, again: bool = False) -> tuple[str, ...]:
+        """Return the folders of the project of a session's folder; see `folders_of`."""
+        if again or folder not in self._roots:
+            self._roots[folder] = await asyncio.to_thread(folders_of, folder)
+        return self._roots[folder]
 
     async def _kept(self, trigger: Trigger, act: Act, caller: Caller) -> str:
         """Return a call as it may be kept: without secrets, and without folders of this machine."""
@@ -195,23 +203,13 @@ def _needed(script: Script, first: Iterable[CallForm]) -> Script:
 
 def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rule, Pattern]]:
     """Return the rules with a pattern for calls that apply to this place."""
-    written = [path for each in act.script.commands for path in each.writes] if act.script else []
+    commands = act.script.commands if act.script else ()
+    written = [path for each in commands for path in (posixpath.join(place, each.folder), *each.writes)]
     for rule in rules:
         if rule.pattern and rule.when is not When.DONE:
             folder = rule.folder.strip("/")
             if not folder or any(path == folder or path.startswith(f"{folder}/") for path in (place, *written)):
                 yield rule, rule.pattern
-
-
-def _below(path: str, roots: Iterable[str]) -> str:
-    """Return a path relative to the first of the folders that has it, else the path itself."""
-    path = posixpath.normpath(path.replace(os.sep, "/")) if path else ""
-    for root in roots:
-        if path == root:
-            return ""
-        if path.startswith(f"{root}/"):
-            return path[len(root) + 1 :]
-    return path
 
 
 def _folders(folder: str) -> list[Path]:

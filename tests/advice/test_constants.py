@@ -50,6 +50,8 @@ ALLOWED: Final = {
     "rules/forms/signs.py": "the same: names of files, and words of messages and prompts",
     "rules/forms/vocabulary.py": "the same: programs and their options",
     "rules/patterns/wording.py _SHOWN": "how much a person reads at once",
+    "rules/folders.py _POINTER_MAX": "how much is read",
+    "rules/folders.py _WORKTREES": "how much is read",
     "rules/review.py": "replaced by rules",
     "rules/shell/masking.py": "characters",
     "rules/shell/programs.py": "options of programs",

@@ -31,8 +31,19 @@ _DONE: Final = re.compile(
     r"\b(?:at the end of|(?:when|once) (?:you are |you're )?(?:done|finished) with|after (?:finishing|completing)) "
     r"(?:every|each|any|a|the|your) (?:task|change|work|job|session)\b|"
     r"\b(?:when|once) (?:you are |you're )?(?:done|finished)\b|"
+    rf"{phrases.EACH_CHANGE}|"
     r"\b(?:before|prior to) (?:finishing|completing|completion|you finish|you are done|you're done|you stop|ending|hand-?off|handing (?:off|over)|you hand (?:off|over))\b",
     re.IGNORECASE,
+)
+_DELIVERY: Final = r"(?:commit|push)(?:\s+(?:your|the|all|any|it|them|everything|changes?|work|code|commits?|branch|to|remote|origin|github|upstream))*"
+_DELIVERIES: Final = rf"(?P<acts>{_DELIVERY}(?:\s*(?:,? and then|,? then|,? and|,|&)\s+{_DELIVERY})*)"
+_ALWAYS: Final = rf"(?:(?:{phrases.LEADS}|always|must|should|automatically|remember to|make sure to)[\s,]+)*"
+_DELIVERED: Final = tuple(
+    re.compile(text, re.IGNORECASE)
+    for text in (
+        rf"{_ALWAYS}{_DELIVERIES},?\s+{phrases.WHEN_DONE}[.!]*",
+        rf"{_ALWAYS}{phrases.WHEN_DONE},?\s+{_ALWAYS}{_DELIVERIES}[.!]*",
+    )
 )
 _RUN: Final = r"(?:run|execute|verify|check|ensure|make sure|do)\b"
 _ORDERS: Final = re.compile(
@@ -67,6 +78,18 @@ def done(sentence: Sentence) -> Pattern | None:
     """Take "run the tests before saying that it is done": at the end of work, not before a call."""
     forms = _to_run(sentence) if _DONE.search(sentence.text) else ()
     return Pattern(first=forms) if forms else None
+
+
+def delivered(sentence: Sentence) -> Pattern | None:
+    """Take "always push when done", "commit and push after each task": at the end of work, not before a call."""
+    for part in sentence.parts:
+        text = ", ".join(part)
+        if found := next(filter(None, (each.fullmatch(text) for each in _DELIVERED)), None):
+            acts = found["acts"].lower()
+            return Pattern(
+                first=tuple(CallForm(each) for each in (vocabulary.COMMIT, vocabulary.PUSH) if each[1] in acts)
+            )
+    return None
 
 
 def _to_run(sentence: Sentence) -> tuple[CallForm, ...]:
@@ -106,6 +129,8 @@ def _reasonless(sentence: Sentence) -> str:
     if not timed:
         return ""
     at = timed[0]
+    following = parts[at + 1 : at + 2]
     is_alone = not CODE.search(parts[at]) and not _checks(parts[at])
-    chosen = [parts[at], *(parts[at + 1 : at + 2] if is_alone else [])]
+    is_list = _DONE.search(parts[at]) and CODE.search("".join(following)) and not outside(following[0]).strip(" .,")
+    chosen = [parts[at], *(following if is_alone or (is_list and not CODE.search(parts[at])) else [])]
     return ": ".join(chosen)

@@ -10,7 +10,7 @@ from typing import Final
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Pattern, When
+from learning_memory_server.model.rule import Pattern, Suggestion, When
 from learning_memory_server.rules.past.acts import act_of, mark_of
 from learning_memory_server.rules.past.record import CALL, Past, unit_of
 from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt
@@ -24,6 +24,7 @@ class _Tally:
     pattern: Pattern
     unit: str
     mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
+    is_everywhere: bool
     days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     sessions: set[str] = field(default_factory=set)
     breaches: list[datetime] = field(default_factory=list)
@@ -81,12 +82,15 @@ _NOTHING: Final = _Judged([])
 
 
 class Replay:
-    """Takes the events of past sessions, each file's in order, and counts for each pattern, by its name."""
+    """Takes the events of past sessions, each file's in order, and counts for each suggestion, by its id."""
 
-    def __init__(self, patterns: Mapping[str, tuple[When, Pattern]]) -> None:
+    def __init__(self, given: Iterable[Suggestion]) -> None:
         self._tallies = {
-            name: _Tally(when, pattern, unit_of(when, pattern), mark_of(pattern))
-            for name, (when, pattern) in patterns.items()
+            each.id: _Tally(
+                each.when, each.pattern, unit_of(each.when, each.pattern), mark_of(each.pattern), each.is_everywhere
+            )
+            for each in given
+            if each.pattern
         }
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
@@ -121,6 +125,11 @@ class Replay:
                 self._turn_ends(session, each, each.work, None)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is counted."""
+        return not self._tallies
+
+    @property
     def calls(self) -> int:
         """How many calls ran."""
         return len(self._at)
@@ -136,7 +145,7 @@ class Replay:
         return sorted(self._at)[-limits.RULE_CALLS_LAST] if len(self._at) > limits.RULE_CALLS_LAST else None
 
     def past(self, shown: Callable[[Asked], str], since: datetime | None) -> dict[str, Past]:
-        """Return the counts of each pattern by its name; `shown` says how a call is shown."""
+        """Return the counts of each suggestion by its id; `shown` says how a call is shown."""
         return {name: tally.past(since, shown) for name, tally in self._tallies.items()}
 
     def _agent(self, session: str, agent: str) -> _Agent:
@@ -203,7 +212,12 @@ class Replay:
 
 
 def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:
-    found = ((name, judge(tallies[name].pattern, act, work)) for name in names if tallies[name].when is not When.DONE)
+    wanted = ((name, tallies[name]) for name in names)
+    found = (
+        (name, judge(each.pattern, act, work, is_everywhere=each.is_everywhere))
+        for name, each in wanted
+        if each.when is not When.DONE
+    )
     return [(name, verdict) for name, verdict in found if verdict]
 
 
