@@ -15,6 +15,7 @@ from tests.lessons.errors.written import Call, write_transcript
 NO_TRAILER: Final = "No AI trailer in commits"
 BREAKS: Final = "git commit --allow-empty -m 'Mend it' -m 'Co-Authored-By: Claude'"
 FOLLOWS: Final = "git commit --allow-empty -m 'Mend it'"
+NOT_RUN: Final = "This call breaks it, so nothing of it was run."
 NO_PUSH: Final = "never push without asking me"
 
 

@@ -16,6 +16,7 @@ from tests.claude_code.story import (
     FOLLOWS,
     NO_PUSH,
     NO_TRAILER,
+    NOT_RUN,
     add,
     clock,
     named,
@@ -48,7 +49,7 @@ def test_1_the_second_correction_is_met_at_the_edit_and_is_no_second_rule(claude
     script: list[Said] = [edits[0], later(edits[1]), say("Done.")]
     thursday = claude.session("change the page", script, "--allowedTools", "Write")
     denied, written = thursday.results()
-    assert f'"{said}". This call breaks it, so it was not run.' in denied
+    assert f'"{said}". {NOT_RUN}' in denied
     assert RULE not in written
     assert "0 followed, 1 reminded, 1 broken" in person(claude, "rules")
 
@@ -162,9 +163,19 @@ def test_6_of_two_rules_that_collide_the_newer_yes_counts(claude: ClaudeCode) ->
     script: list[Said] = [write, later(run("git push nowhere")), say("Not pushed.")]
     session = claude.session("change it", script, "--allowedTools", "Bash,Write")
 
-    assert f'"{august}". This call breaks it' in session.results()[1]
+    assert f'"{august}". {NOT_RUN}' in session.results()[1]
     assert may not in json.dumps(session.everything)
     assert session.done.stdout == "Not pushed.\n"
+
+
+def test_6_two_sentences_that_collide_are_put_to_the_person_together(claude: ClaudeCode) -> None:
+    may, august = "Always push when done", "Never push without me"
+    (claude.project / "CLAUDE.md").write_text(f"- {may}\n- {august}\n", "utf-8")
+    shown = person(claude, "review", typed=("y 1 y 2",))
+    assert "contradict each other: the last yes counts." in shown
+    states = {text: each.state for text, each in rules(claude).items()}
+    last, first = (august, may) if shown.index(may) < shown.index(august) else (may, august)
+    assert states == {last: RuleState.ACCEPTED, first: RuleState.DECLINED}
 
 
 def test_7_a_rule_applies_where_it_was_said_or_everywhere(claude: ClaudeCode, tmp_path: Path) -> None:
@@ -187,7 +198,7 @@ def test_7_a_rule_applies_where_it_was_said_or_everywhere(claude: ClaudeCode, tm
         npm, commit = session.results()
         assert ('"We use pnpm, not npm"' in npm) is is_of_project, place
         assert ("Tabs here" in json.dumps(session.requests[0])) is is_of_project, place
-        assert '"Never commit without asking me". This call breaks it' in commit, place
+        assert f'"Never commit without asking me". {NOT_RUN}' in commit, place
 
 
 def test_8_a_subagent_meets_a_rule_before_its_first_call(claude: ClaudeCode) -> None:
@@ -204,7 +215,7 @@ def test_8_a_subagent_meets_a_rule_before_its_first_call(claude: ClaudeCode) -> 
     told = [json.dumps(each["messages"]) for each in session.everything]
     of_subagent = [each for each in told if "task-one" in each and "see whether" not in each]
     assert f"{said}" in of_subagent[1]
-    assert of_subagent[-1].count("so it was not run") == 1
+    assert of_subagent[-1].count(NOT_RUN) == 1
 
 
 def test_9_after_200_calls_and_a_compaction_a_rule_is_met_again_and_not_in_between(claude: ClaudeCode) -> None:

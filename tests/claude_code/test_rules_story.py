@@ -4,7 +4,7 @@ import pytest
 
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import Said, run, say
-from tests.claude_code.story import BREAKS, FOLLOWS, NO_PUSH, NO_TRAILER, past, person, program, rules
+from tests.claude_code.story import BREAKS, FOLLOWS, NO_PUSH, NO_TRAILER, NOT_RUN, past, person, program, rules
 from tests.claude_code.test_rules import later, repository
 from tests.lessons.errors.written import failed, ran, refused
 from tests.sharing.repositories import git
@@ -45,9 +45,9 @@ def test_a_person_chooses_lines_of_the_report_and_the_next_session_keeps_to_them
     assert session.done.stdout == "All done.\n"
     denied, made, unknown, brewed = session.results()
     assert f'from CLAUDE.md (accepted {rules(shop)[NO_TRAILER].created_at:%-d %b}): "{NO_TRAILER}".' in denied
-    assert "This call breaks it, so it was not run. Change the call and go on." in denied
+    assert f"{NOT_RUN} Change the call and go on." in denied
     assert "Mend it" in made
-    assert f'"{INSTEAD}". This call breaks it' in unknown
+    assert f'"{INSTEAD}". {NOT_RUN}' in unknown
     assert brewed == "done"
     messages = git(shop.project, "log", "--format=%B")
     assert (messages.count("Mend it"), messages.count("Co-Authored-By")) == (1, 0)
@@ -72,7 +72,7 @@ def test_each_other_line_of_the_report_is_met_in_a_new_session(
     session = shop.session("tidy up", [run(breaks), later(run(follows)), later(run(breaks)), say("All done.")])
 
     denied, other, again = session.results()
-    assert f'"{text}". This call breaks it, so it was not run.' in denied
+    assert f'"{text}". {NOT_RUN}' in denied
     assert "Rule of your user" not in other + again
     assert "1 reminded, 1 broken in 1 session" in person(shop, "rules")
 
