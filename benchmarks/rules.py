@@ -13,7 +13,7 @@ patterns are made by `form_of`. No agent is there that would mend a call: it goe
   the limit of the session. An agent that mends its call has no such others; first_met: of the broken calls with a rule
   that the agent had not met in this context, how many were denied.
 - unseen: calls that have a rule's program and words somewhere in their text, and break it for no reader of shell text
-  (`--list unseen`): some are breaches that were missed, to be judged by a person.
+  (`--list unseen`): some are breaches that were missed, to be judged by a person. What works elsewhere is not in it.
 - turns_a_session: denials for each session, each one more turn of the agent; turns_alone (`--alone`): the same for each
   rule, if it was the only one.
 - touched: denied calls that break no rule, or that follow a rule which the denial names. By construction there is none:
@@ -166,7 +166,8 @@ class Replayed:
         self.took.append(time.perf_counter() - began)
         for name, verdict in verdicts.items():
             self.by_rule[name][verdict] += 1
-        self.unseen += ((name, asked.call) for name in self._named(asked) if name not in verdicts)
+        is_here = not (act.script and any(map(act.is_elsewhere, act.script.commands)))
+        self.unseen += ((name, asked.call) for name in self._named(asked) if is_here and name not in verdicts)
         broken = [name for name, verdict in verdicts.items() if verdict is Verdict.BROKEN]
         self.counts["matching"] += bool(verdicts)
         if not broken:

@@ -14,7 +14,7 @@ _POINTER_MAX: Final = 4_096  # Bytes of a file that names a folder
 
 
 def folders_of(folder: str) -> tuple[str, ...]:
-    """Return the folders of the project of a session's folder: the top folder first, then those of its worktrees."""
+    """Return a project's folders by the folder of a session: the top folder first, then other worktrees."""
     root = project_root(folder)
     if root is None:
         return (folder,) if folder else ()

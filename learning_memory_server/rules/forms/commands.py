@@ -12,7 +12,7 @@ CODE: Final = re.compile(r"`([^`]+)`")
 _SCRIPT: Final = re.compile(r"[a-z][\w-]*(?::[\w-]+)+")
 _PATH: Final = re.compile(r"(?:\./|[\w.-]+/)[\w./-]+\.(?:sh|py|js|ts|rb|pl)")
 _PLACEHOLDER: Final = re.compile(r"<.*>|\[.*\]|\{.*\}|\.{3}|…|\*+|[A-Z_]{2,}|file|files|path|\$\w+")
-CHAINED: Final = re.compile(r"\s*(?:&&|\|\||[;|])\s*")
+CHAINED: Final = re.compile(r" {0,2}(?:&&|\|\||[;|]) {0,2}")
 _PLAIN_WORDS: Final = rf"(?:\s+(?:{'|'.join(sorted(vocabulary.SUBCOMMANDS))}|--?\w[\w-]*)(?![\w-]))*"
 
 
@@ -90,9 +90,9 @@ def forbidden(command: str, wanted: Iterable[str] = ()) -> tuple[CallForm, ...]:
 
 
 def _beyond(command: str, wanted: str) -> tuple[str, ...]:
-    """Return the words that a wanted command has besides those of another; none if it is another command.
+    """Return the words that a wanted command has and a shorter one lacks; none if their calls differ otherwise.
 
-    An empty word stands for a command with no other words.
+    An empty word stands for the same command.
     """
     one, two = (calls.parsed(tuple(_words(each))) for each in (command, wanted))
     rest = two.operands[len(one.operands) :]

@@ -21,7 +21,7 @@ from learning_memory_server.rules.forms.sentences import Ban, Sentence
 from learning_memory_server.rules.shell import wrappers
 
 _LISTED: Final = rf"(?:{COMPARED})(?:\s*(?:,|/|&|,? or|,? and|,? nor)\s*(?:{COMPARED}))*"
-_ASIDE: Final = re.compile(r"\s*\((?:[^()`]|`[^`]*`)*\)")
+_ASIDE: Final = re.compile(r" ?\((?:[^()`]|`[^`]*`)*+\)")
 _INSTEAD: Final = re.compile(
     rf"(?P<wanted>{_LISTED})(?P<middle>[^`.;]{{0,30}}?)\s*(?:,\s*)?(?:instead of|rather than|in place of|in favou?r of|(?:and |,)? ?(?:not|never)|over)\s+"
     rf"(?:(?:using|use|running|run|calling|call|plain|raw|bare|direct|directly|the|a|invoking|with|via)\s+)*(?P<other>{_LISTED})(?P<rest>.*)$"
@@ -137,8 +137,8 @@ def _runs_another(words: list[str]) -> bool:
 
 
 _RUN: Final = re.compile(
-    r"^(?:(?:use|run|call|invoke|execute|type|do|try|using|running|calling|(?:delete|remove)(?: files?| things| folders?| directories)? (?:with|using|via)|install with|directly|raw|plain|bare|`?command`?|commands?)\s+)*(?P<terms>.+?)"
-    r"(?:\s+(?:commands?|directly|itself|alone|yourself|to (?:install|manage|add|update|run|delete|remove) (?:\w+ ?){0,3}|for (?:anything|everything)))*$",
+    r"^(?:(?:use|run|call|invoke|execute|type|do|try|using|running|calling|(?:delete|remove)(?: files?| things| folders?| directories)? (?:with|using|via)|install with|directly|raw|plain|bare|`?command`?|commands?) )*(?P<terms>.+?)"
+    r"(?: (?:commands?|directly|itself|alone|yourself|to (?:install|manage|add|update|run|delete|remove) (?:\w+ ?){0,3}|for (?:anything|everything)))*$",
     re.IGNORECASE,
 )
 

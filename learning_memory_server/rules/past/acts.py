@@ -15,7 +15,7 @@ _WORKTREES: Final = re.compile(r"/(?:\.claude/)?\.?worktrees/[^/]+.*$")
 def act_of(asked: Asked, top: str) -> Act | None:
     """Return a call as what rules judge; None if it is neither a command of bash nor an edit in the project.
 
-    Files are relative to the project's root, the folder `top`, or to that of a worktree in it. A session may have
+    Files are relative to the folder `top`, the project's root, or to the root of a worktree in it. A session may have
     begun in a folder of its project: then one above it may be the top.
     """
     if asked.tool == BASH:
@@ -61,5 +61,5 @@ def _spelt(glob: str) -> str:
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
-    """Return the words, or globs of words, of which a call has one: its program, else what it has to have."""
+    """Return words, or globs of words: a call has one of them. A program is one; without it, all that may be had."""
     return (form.words[0].rpartition("/")[2],) if form.words else form.having

@@ -33,7 +33,7 @@ class Transcript:
 class Sessions:
     """Reads transcripts; `known` are the suggestions whose breaches are counted while they are read.
 
-    Of suggestions that come of what was read, breaches are counted afterwards, by what is kept of calls.
+    Some suggestions come from the transcripts: their breaches are counted afterwards, in the kept calls.
     """
 
     gate: RedactionGate
@@ -67,7 +67,7 @@ class Sessions:
             await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
-        """Count the breaches of suggestions that come of what was read."""
+        """Count the breaches of suggestions from the transcripts."""
         self._late = Replay(more)
         for transcript, events in () if self._late.is_empty else self._tape:
             self._late.begin(transcript.began)

@@ -17,7 +17,7 @@ _HEADS: Final = "refs/heads/"
 
 
 class Verdict(StrEnum):
-    """What an act is to a rule that it is about."""
+    """The two ways in which an act meets a rule."""
 
     BROKEN = "broken"
     FOLLOWED = "followed"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What an agent is about to do: a command, or an edit of a file."""
+    """A command, or an edit of a file, before an agent runs it."""
 
     script: Script | None
     file: str = ""  # relative to the project's root
@@ -45,7 +45,7 @@ class Act:
 
 @dataclass(slots=True)
 class Work:
-    """What an agent has done in its session, so far as rules need it."""
+    """The work of an agent in its session, so far as rules need it."""
 
     prompt: str = ""  # of this turn
     is_edited: bool = False
@@ -82,8 +82,9 @@ def judge(pattern: Pattern, act: Act, work: Work, *, is_everywhere: bool = False
     joined: list[Command] = []
     for each in act.script.commands if act.script else ():
         joined = [other for other in joined if other.chain == each.chain]
-        if is_everywhere or not act.is_elsewhere(each):
-            found.append(_of_command(pattern, each, [*done, *joined], work))
+        verdict = _of_command(pattern, each, [*done, *joined], work)
+        if verdict and (is_everywhere or not act.is_elsewhere(each)):
+            found.append(verdict)
         found.append(_of_writing(pattern, each, act.root, work))
         if _edits(each):
             done, joined = [], []
@@ -199,7 +200,7 @@ def _is_formless(form: MessageForm, command: Command) -> bool | None:
 
 
 def _of_writing(pattern: Pattern, command: Command, root: str, work: Work) -> Verdict | None:
-    """Judge the files that a command writes, by what it is given if the pattern is about contents."""
+    """Judge the files that a command writes, by its input if the pattern is about contents."""
     if not command.writes or not (pattern.files or (pattern.contents and command.input)):
         return None
     content = (command.input, "")

@@ -14,7 +14,7 @@ def same(call: calls.Call, option: str) -> set[str]:
 
 
 def names(call: calls.Call) -> set[str]:
-    """Return the options of a command, short ones that stand together each by itself."""
+    """Return the options of a command; of short ones that stand together, each one."""
     is_whole = call.program in programs.WHOLE
     long = {name for name, _ in call.options if name.startswith("--") or is_whole}
     return long | {f"-{letter}" for letter in call.letters}

@@ -1,4 +1,4 @@
-"""What is known of programs: which options take a value, which are the same, and which say or write something.
+"""Options of programs: with values, with two names, with messages, and with files to write.
 
 Nothing here decides what an agent is shown: a program that is missing is read as it stands.
 """
@@ -102,7 +102,7 @@ VALUES: Final = {
     "truncate": "-s --size -r --reference",
     "psql": "-c --command -f --file -h --host -p --port -U --username -d --dbname -v",
 }
-"""Options of programs and sub-commands that take a value; those of a program count for its sub-commands, too."""
+"""Options of programs and sub-commands that take a value; a program's own count for its sub-commands, too."""
 GIT_FOLDER: Final = "--git-dir"
 FOLDERS: Final = {
     "git": f"-C --work-tree {GIT_FOLDER}",
@@ -135,7 +135,7 @@ TARGETS: Final = frozenset(
 """Programs whose operands may stand in any order."""
 RUNNERS: Final = frozenset("npm pnpm yarn".split())
 SCRIPTS: Final = frozenset("test start stop restart".split())
-"""Scripts of these runners that need no `run`."""
+"""Scripts that the runners start without `run`."""
 SAME: Final = {
     "git push": "-f=--force -d=--delete -n=--dry-run -u=--set-upstream",
     "git commit": "-n=--no-verify -a=--all -s=--signoff -m=--message -F=--file",
@@ -225,4 +225,4 @@ SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
 """Options that have their script."""
 FETCHING: Final = frozenset({"curl", "wget"})
 OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
-"""Options of these programs that name the file they write."""
+"""Options with which the fetching programs name a file to write."""

@@ -1,4 +1,4 @@
-"""What a shell text runs: its commands as the shell would pass them, with what they are given and what they write."""
+"""The commands of a shell text as the shell would pass them, each with its input and the files that it writes."""
 
 import posixpath
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 READ_MAX: Final = 8_000
-"""Characters of a text that are read, and twice as many with the texts in it, such as those of `bash -c`."""
+"""Characters of a text that are read, and twice as many with the texts inside of it, such as a `bash -c`."""
 TEXTS_MAX: Final = 50
 """Texts in a text, and commands that run one another."""
 COMMANDS_MAX: Final = 1_000
@@ -140,7 +140,7 @@ class _Reader:
             self._functions[self._words.text(name)] = body
 
     def _note(self, node: "Node") -> None:
-        """Note what a statement says of those in it or behind it."""
+        """Note the redirections and variables of a statement."""
         match node.type:
             case "redirected_statement":
                 self._redirections.note_statement(node)

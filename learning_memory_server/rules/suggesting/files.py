@@ -26,13 +26,13 @@ _OF_PROJECT: Final = (
 _IN_CLAUDE: Final = "rules/**/*.md"
 _FOLDERS: Final = 200  # Folders below one of rules that are looked into
 _FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_FEEDBACK: Final = re.compile(r"^\s*type\s*:\s*[\"']?feedback[\"']?\s*$", re.MULTILINE)
+_FEEDBACK: Final = re.compile(r"^[ \t]*type[ \t]*:[ \t]*[\"']?feedback[\"']?[ \t]*$", re.MULTILINE)
 _DESCRIPTION: Final = re.compile(r"^description\s*:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^[|>][+-]?\s*")
 
 _ADDRESS: Final = re.compile(r"://|\bwww\.", re.IGNORECASE)
 _EXCEPT: Final = re.compile(r"\b(?:unless|except|until|without|only|if|when|but)\b", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"\s*(?:[;,:(\u2014\u2013]|\s-\s)\s*|(?<=[.!?])\s")
+_CLAUSE: Final = re.compile(r" ?(?:[;,:(\u2014\u2013]| - ) ?|(?<=[.!?]) ")
 _STATES: Final = re.compile(
     r"(?:^|[,;:.(\u2014\u2013]\s*|\b(?:please|you)\s+)(?:never|always|don'?t|do not|avoid|make sure)\b(?! \w+(?:ed|ly)\b)"
     r"|^(?:please )?only (?!\w+s\b|when\b|for\b|if\b|in\b|available\b)"
@@ -125,7 +125,7 @@ def _chosen(environment: Mapping[str, str]) -> Path | None:
 
 
 def _found(folder: Path, patterns: list[str]) -> list[Path]:
-    """Return the files of these names, in order, each once; a folder that cannot be read has none."""
+    """Return the files with some names, in order, each once; an unreadable folder has none."""
     found = dict[Path, None]()
     for pattern in patterns:
         above, star, ending = pattern.rpartition("*")

@@ -22,7 +22,7 @@ def is_negative(text: str) -> bool:
 
 
 def without_will(text: str) -> str:
-    """Return a sentence without the words that forbid or demand: what is left is what it is about."""
+    """Return a sentence without the words that forbid or demand: only its matter is left."""
     return _WILL.sub(" ", text)
 
 
@@ -69,5 +69,5 @@ def _covers(form: CallForm, other: CallForm) -> bool:
 
 
 def _is_plain(pattern: Pattern) -> bool:
-    """Return whether a call breaks a pattern by itself; a person's asking is no condition of the call."""
+    """Return whether each call of a form breaks a pattern; a person's asking is no condition of the call."""
     return bool(pattern.broken) and not (pattern.texts or pattern.form or pattern.contents or pattern.first)
