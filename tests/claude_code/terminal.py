@@ -11,7 +11,7 @@ import termios
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Any
 
 from tests.acceptance.hubs import until
 from tests.claude_code.conftest import ClaudeCode
@@ -19,8 +19,6 @@ from tests.claude_code.model import Said, ScriptedModel
 
 _MOVES = re.compile(rb"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[=>()].?|\s")
 _OPTIONS = ("--permission-mode", "default", "--allowedTools", "Agent,mcp__plugin_learning-memory_memory")
-_PATIENCE: Final = 90.0
-"""Seconds in which a screen shows what it ever will, on a busy machine too."""
 _UP, _TAB, _ENTER = b"\x1b[A", b"\t", b"\r"
 
 
@@ -69,7 +67,7 @@ class Terminal:
     def waits(self, condition: Callable[[], Any], otherwise: str) -> None:
         """Wait until a condition holds; where it never does, say what the screen shows and how far the model got."""
         try:
-            until(condition, otherwise, _PATIENCE)
+            until(condition, otherwise)
         except AssertionError:
             asked = [str(each["messages"][-1])[-300:] for each in self.model.requests[-3:]]
             raise AssertionError(f"{otherwise}: {self.shown()[-2000:]}\nthe model was asked: {asked}") from None
