@@ -1,9 +1,8 @@
-"""Operations that remove stored data for good: they forget records, and redact secrets that were stored before."""
+"""What takes something out of the stored data for good: records that are forgotten, and secrets stored before."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -22,7 +21,6 @@ from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import VALUE_MAX
 from learning_memory_server.model.memory import Chunking
-from learning_memory_server.model.value import Verdict
 from learning_memory_server.server.composition.backends import remove_unused_indexes
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
@@ -109,7 +107,14 @@ async def forget(
     if preview:
         return reply
     points, at = [], services.clock()
-    _forget_what_is_about(services, found, verdicts, at)
+    # First: if the process dies in between, the entries and values can still be forgotten.
+    services.verdicts.forget((each.id for each in verdicts), at)
+    services.rule_counts.forget((each.id for name in found[RULE.kind] for each in services.rule_counts.about(name)), at)
+    gone = {*found["ghap"], *found["value"], *found[RULE.kind]}
+    services.advice_log.forget(services.advice_log.about(gone), at)
+    services.failure_log.add(
+        *(each for one in services.failure_log.all() if (each := without_advice(one, gone))), at=at
+    )
     for kind, log in kept.items():
         log.forget(found[kind], at)
         points += log.points_of(looked[kind])
@@ -120,30 +125,14 @@ async def forget(
     reply["elsewhere"] = [",".join(each.urls) for each in elsewhere] if points else []
     if purge:
         report("Rewriting the journal's files")
-        reply |= _purge(services)
+        # Not in a thread: nothing may be appended during the purge.
+        purged = services.journal.purge()
+        for path in services.settings.retired_files:
+            with journal_errors(path):
+                files.remove(path)
+        reply["removed"] = sum(purged.removed.values())
+        reply["doubtful"] = [str(path) for path in purged.doubtful]
     return reply
-
-
-def _forget_what_is_about(
-    services: Services, found: Mapping[str, Sequence[str]], verdicts: Iterable[Verdict], at: datetime
-) -> None:
-    """Forget verdicts, counts and advice about things. First: a dead process leaves the things to be forgotten."""
-    services.verdicts.forget((each.id for each in verdicts), at)
-    services.rule_counts.forget((each.id for name in found[RULE.kind] for each in services.rule_counts.about(name)), at)
-    gone = {*found["ghap"], *found["value"], *found[RULE.kind]}
-    services.advice_log.forget(services.advice_log.about(gone), at)
-    services.failure_log.add(
-        *(each for one in services.failure_log.all() if (each := without_advice(one, gone))), at=at
-    )
-
-
-def _purge(services: Services) -> dict[str, Any]:
-    """Remove forgotten things from the journal's files. Not in a thread: nothing may be appended meanwhile."""
-    purged = services.journal.purge()
-    for path in services.settings.retired_files:
-        with journal_errors(path):
-            files.remove(path)
-    return {"removed": sum(purged.removed.values()), "doubtful": [str(path) for path in purged.doubtful]}
 
 
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]

@@ -91,7 +91,9 @@ def test_a_sentence_and_a_command_are_typed_without_quotes(person: Typed, log: A
     person(*"rule add we use pnpm, not npm --everywhere".split(), typed=("",))
     (rule,) = log()
     assert (rule.text, rule.is_everywhere) == ("we use pnpm, not npm", True)
-    assert "so nothing of it was run" in printed(run("rule", "test", rule.id, "npm", "install", "--save-dev", "-f", "x y"))
+    assert "so nothing of it was run" in printed(
+        run("rule", "test", rule.id, "npm", "install", "--save-dev", "-f", "x y")
+    )
     assert "does not break" in printed(run("rule", "test", rule.id, "echo", "a; npm ci"))
     assert "so nothing of it was run" in printed(run("rule", "test", rule.id, "echo a; npm ci"))
     person(*f"rule edit {rule.id} we use yarn, not npm".split(), typed=("",))
