@@ -67,9 +67,9 @@ class Sentence:
         return self.kind is OriginKind.MEMORY or _STATES.search(self.text) is not None
 
 
-def sentences_of(folder: Path | None, environment: Mapping[str, str]) -> list[Sentence]:
+def sentences_of(folder: Path | None, environment: Mapping[str, str], *, is_dated: bool = True) -> list[Sentence]:
     """Return the sentences for a project, by the folder of its root: its own files', its memories', all projects'."""
-    found = [*_of_project(folder)] if folder else []
+    found = [*_of_project(folder, is_dated=is_dated)] if folder else []
     found += _memories(folder, environment) if folder else ()
     found += _of_person(environment)
     short = ((each, fitting(each.text)) for each in found)
@@ -96,12 +96,12 @@ def _fitted(each: Sentence, text: str) -> Sentence:
     return replace(each, text=text, words="" if words == text else words)
 
 
-def _of_project(folder: Path) -> Iterator[Sentence]:
+def _of_project(folder: Path, *, is_dated: bool) -> Iterator[Sentence]:
     patterns = [*_OF_PROJECT.split(), f".claude/{_IN_CLAUDE}"]
     for path in _found(folder, patterns):
         name = path.relative_to(folder).as_posix()
         if found := list(sentences(_body(_read(path, folder)))):
-            written = Written.of(folder, name)
+            written = Written.of(folder, name) if is_dated else Written()
             yield from (Sentence(each, one_line(name), at=written.at(each)) for each in found)
 
 

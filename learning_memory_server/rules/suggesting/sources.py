@@ -24,9 +24,10 @@ class Sources:
     rules: Sequence[Rule] = ()  # all rules of the log: answers, and what other stores brought
     memories: Iterable[Memory] = ()  # some are preferences that an earlier version kept
 
-    async def suggested(self) -> list[Suggestion]:
-        """Return the suggestions of files, memories and other stores, answered or not."""
-        found = await suggestions.of_files(sentences_of(self.folder, self.environment), self.project, self.gate)
+    async def suggested(self, *, is_dated: bool = True) -> list[Suggestion]:
+        """Return the suggestions of files, memories and other stores, answered or not; git dates lines of files."""
+        said = sentences_of(self.folder, self.environment, is_dated=is_dated)
+        found = await suggestions.of_files(said, self.project, self.gate)
         found += suggestions.of_preferences(self.memories, self.project)
         return found + suggestions.of_imported(self.rules, self.project)
 
@@ -36,7 +37,7 @@ class Sources:
 
     async def waiting(self) -> list[Suggestion]:
         """Return the suggestions that wait for an answer, near copies as one."""
-        return self.left(suggestions.distinct(await self.suggested())[0])
+        return self.left(suggestions.distinct(await self.suggested(is_dated=False))[0])
 
     def accepted(self) -> list[Rule]:
         """Return the accepted rules of the project whose breaches transcripts show."""
