@@ -1,13 +1,13 @@
 """Learn from a trigger before there is advice: runs of tests, failures, files, tasks, and the place of the work."""
 
 import asyncio
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
 
 from learning_memory_server.advice.candidates import Observed
+from learning_memory_server.advice.loading import loaded_at
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.sessions import SessionState
 from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -22,9 +22,8 @@ from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.sharing.promote import LEARNED, promoted
+from learning_memory_server.rules.log import RuleLog
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.files import read
 
 log = structlog.get_logger()
 
@@ -37,6 +36,7 @@ class Observer:
     failures: FailureLog
     anchoring: Anchoring
     names: Names
+    rules: RuleLog
     redaction: RedactionGate
     clock: Clock
 
@@ -47,10 +47,10 @@ class Observer:
         if trigger.kind is TriggerKind.FILE:
             return trigger, await self._file(trigger, caller)
         if trigger.kind is TriggerKind.SESSION_START:
-            return trigger, await self._start(trigger, caller, state)
+            await self._load(trigger, caller, state)
+            return trigger, Observed(place=await self.place(trigger.folder, caller.folder) if trigger.folder else "")
         if trigger.kind is TriggerKind.LOADED:
-            text = await asyncio.to_thread(_beginning, trigger.file)
-            state.loaded.update(promoted(text))
+            await self._load(trigger, caller, state)
         elif trigger.kind is TriggerKind.SUBAGENT_TASK and trigger.text:
             state.add_task(trigger.kind_of_agent, trigger.text)
         elif trigger.kind is TriggerKind.SUBAGENT_START:
@@ -63,13 +63,9 @@ class Observer:
             self.names.note(trigger.text, caller)
         return trigger, Observed(patience=patience)
 
-    async def _start(self, trigger: Trigger, caller: Caller, state: SessionState) -> Observed:
-        if trigger.folder and trigger.context:
-            # Claude Code loads it before it knows the hooks of plugins. One that is about some files comes with these.
-            text = await asyncio.to_thread(_beginning, str(Path(trigger.folder, LEARNED)))
-            if not text.startswith("---"):
-                state.loaded.update(promoted(text))
-        return Observed(place=await self.place(trigger.folder, caller.folder) if trigger.folder else "")
+    async def _load(self, trigger: Trigger, caller: Caller, state: SessionState) -> None:
+        rules = self.rules.accepted(caller.project)
+        state.loaded |= await asyncio.to_thread(loaded_at, trigger, trigger.folder or caller.folder, rules)
 
     async def place(self, folder: str, project_folder: str) -> str:
         """Return where an agent works: the branch, the changed files and the folder, a line each."""
@@ -143,9 +139,6 @@ def place_of(names: Names, folder: str, project_folder: str) -> str:
     return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
 
 
-def _beginning(file: str) -> str:
-    """Return the text of a plain file, whatever links to it; nothing if it cannot be read."""
-    try:
-        return (read(Path(os.path.realpath(file))) or b"").decode("utf-8", "replace")
-    except ValueError:
-        return ""
+def folders_of(folder: str) -> tuple[str, ...]:
+    """Return the folders of the project of a session's folder, the top folder first. For a thread."""
+    return tuple(map(str, filter(None, [project_root(folder)])))
