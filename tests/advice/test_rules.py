@@ -496,9 +496,9 @@ async def test_the_end_of_a_session_is_one_write(
     await session.calls_(file="a.py", content="x")
     await session.at(TriggerKind.STOP)
     await session.calls_(COMMIT)
-    state, writes = services.advisor.sessions.hear(ALICE, NAME).rules, []
-    append = services.rule_counts.log.append
-    monkeypatch.setattr(services.rule_counts.log, "append", lambda lines: (writes.append(len(lines)), append(lines)))
+    state = services.advisor.sessions.hear(ALICE, NAME).rules
+    writes = list[int]()
+    monkeypatch.setattr(services.rule_counts.log, "append", lambda lines: writes.append(len(lines)))
     # As if the call had run, and its end had been the last that was heard.
     state.ran(MAIN_AGENT, f"{NAME} {session.calls}", services.advisor.clock())
     await session.at(TriggerKind.SESSION_END)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.rules.making import SAID, accepted
 ONE, OTHER = accepted("one"), accepted("other")
 
 
-def count(number: int, rule: str = ONE.id, **parts: int) -> RuleCount:
+def count(number: int, rule: str = ONE.id, **parts: Any) -> RuleCount:
     return RuleCount(f"count_{number}", rule, "shop", f"s{number}", SAID + timedelta(days=number), **parts)
 
 
