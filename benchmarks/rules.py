@@ -13,7 +13,7 @@ patterns are made by `form_of`. No agent is there that would mend a call: it goe
 - met_before: the broken calls whose rules the agent had met all within ten calls; passed: the others, which a rule's
   limit in the session let run. An agent that mends its call has no such others.
 - unseen: calls that have a rule's program and words somewhere in their text, and break it for no reader of shell text
-  (`--list unseen`): some are breaches that were missed, to be judged by a person.
+  (`--list unseen`): some are breaches that were missed, to be judged by a person. What works elsewhere is not in it.
 - turns_a_session: denials for each session, each one more turn of the agent; turns_alone (`--alone`): the same for each
   rule, if it was the only one.
 - ends, ends_broken: turns of an agent that edited, and how many of them end against a rule about the end of work.
@@ -169,7 +169,8 @@ class Replayed:
         self.took.append(time.perf_counter() - began)
         for name, verdict in verdicts.items():
             self.by_rule[name][verdict] += 1
-        self.unseen += ((name, asked.call) for name in self._named(asked) if name not in verdicts)
+        is_here = not (act.script and any(map(act.is_elsewhere, act.script.commands)))
+        self.unseen += ((name, asked.call) for name in self._named(asked) if is_here and name not in verdicts)
         broken = tuple(self.known[name] for name, verdict in verdicts.items() if verdict is Verdict.BROKEN)
         self.counts["matching"] += bool(verdicts)
         session.begin(broken, "", _BEGAN, lambda _: None)

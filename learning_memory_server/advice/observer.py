@@ -1,6 +1,8 @@
 """Learn from a trigger before there is advice: runs of tests, failures, files, tasks, and the place of the work."""
 
 import asyncio
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.folders import folders_of
 from learning_memory_server.rules.log import RuleLog
 from learning_memory_server.system import timeouts
 
@@ -139,6 +142,8 @@ def place_of(names: Names, folder: str, project_folder: str) -> str:
     return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
 
 
-def folders_of(folder: str) -> tuple[str, ...]:
-    """Return the folders of the project of a session's folder, the top folder first. For a thread."""
-    return tuple(map(str, filter(None, [project_root(folder)])))
+def look_at(paths: Iterable[str], folder: str) -> tuple[str, ...]:
+    """Look at paths, and return the folders of the project of a folder. For a thread that a dead disk may hold."""
+    for path in paths:
+        os.path.exists(path)  # noqa: PTH110 - a path may be no name of a file
+    return folders_of(folder)

@@ -27,7 +27,8 @@ def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
         else "Change the call and go on."
     )
     return Decision(
-        Permission.DENY, f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so it was not run. {end}"
+        Permission.DENY,
+        f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so nothing of it was run. {end}",
     )
 
 

@@ -1,14 +1,13 @@
 """Answers the events of clients' sessions: most of them with silence."""
 
 import asyncio
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.observer import folders_of
+from learning_memory_server.advice.observer import look_at
 from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.hooks.event import answer_of, trigger_of
 from learning_memory_server.model.advice import TriggerKind
@@ -18,8 +17,8 @@ from learning_memory_server.system import timeouts
 
 _LOOKING: Final = frozenset(
     {TriggerKind.SESSION_START, TriggerKind.PROMPT, TriggerKind.FILE, TriggerKind.LOADED, TriggerKind.SUBAGENT_START}
-)
-"""The triggers at which something in the project's folder is looked at."""
+) | {TriggerKind.COMMAND}
+"""The triggers at which something in the project's folder is looked at; a command may have made a worktree."""
 
 
 @dataclass
@@ -46,16 +45,9 @@ class Hooks:
         paths = tuple(filter(None, (*folders, trigger.file, trigger.transcript)))
         if not paths or trigger.kind is TriggerKind.CALL:
             return trigger
-        asked = self._disks[trigger.folder].submit(_look_at, paths, caller.folder if is_about_folder else "")
+        asked = self._disks[trigger.folder].submit(look_at, paths, caller.folder if is_about_folder else "")
         try:
             found = await asyncio.wait_for(asyncio.wrap_future(asked), timeouts.GIT)
         except TimeoutError:
             return None
         return replace(trigger, folders=found)
-
-
-def _look_at(paths: Iterable[str], folder: str) -> tuple[str, ...]:
-    """Look at paths, and return the folders of the project of a folder."""
-    for path in paths:
-        os.path.exists(path)  # noqa: PTH110 - a path may be no name of a file
-    return folders_of(folder)

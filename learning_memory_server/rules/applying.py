@@ -19,10 +19,12 @@ from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.rule import CallForm, Pattern, Rule, RuleCount, When
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.folders import below
 from learning_memory_server.rules.log import RuleCounts, RuleLog
+from learning_memory_server.rules.patterns.globs import relative
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, Meeting, RuleSession
-from learning_memory_server.rules.shell.script import Script, read
+from learning_memory_server.rules.shell.script import Command, Script, read
 
 log = structlog.get_logger()
 
@@ -86,14 +88,18 @@ class Rules:
     def _judged(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Judged:
         """Return what a command or an edit breaks and follows."""
         # A call waits for no disk: until somebody has looked, the folder of its session is that of the project.
-        folders = (*state.folders, *filter(None, [caller.folder]))
-        file = trigger.file and posixpath.join(trigger.folder or caller.folder, trigger.file)
-        name, place = _below(file, folders), _below(trigger.folder or caller.folder, folders)
+        folders = state.folders or tuple(filter(None, [caller.folder]))
+        folder = trigger.folder or caller.folder
+        name, place = below(trigger.file and posixpath.join(folder, trigger.file), folders), below(folder, folders)
         needs = trigger.command and any(each.pattern and each.when is not When.DONE for each in rules)
         script = _from_root(read(trigger.command), place) if needs else None
-        act = Act(script, name, trigger.content, trigger.before, folders[0] if folders else "")
+        root = folders[0] if folders else ""
+        act = Act(script, name, trigger.content, trigger.before, root, folder, folders[1:])
         work = state.agent(caller.agent or MAIN_AGENT).work
-        verdicts = [(each, judge(pattern, act, work)) for each, pattern in _at_calls(rules, act, name or place)]
+        verdicts = [
+            (each, judge(pattern, act, work, is_everywhere=each.is_everywhere))
+            for each, pattern in _at_calls(rules, act, name or place)
+        ]
         found = Judged(
             act,
             tuple(each for each, verdict in verdicts if verdict is Verdict.BROKEN)[: limits.RULES_AT_ONCE],
@@ -122,7 +128,9 @@ class Rules:
         if not first and all(each.when is not When.DONE for each in rules):
             return
         if trigger.file:
-            work.edited(act.file)
+            # An edit outside of the project says nothing of its tests
+            if not act.root or relative(act.file, ""):
+                work.edited(act.file)
         elif not (trigger.error or trigger.is_background):
             work.ran(_needed(act.script or read(trigger.command), first))
 
@@ -175,7 +183,8 @@ def _needed(script: Script, first: Iterable[CallForm]) -> Script:
 
 def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rule, Pattern]]:
     """Return the rules with a pattern for calls that apply to this place."""
-    written = [path for each in act.script.commands for path in each.writes] if act.script else []
+    commands = act.script.commands if act.script else ()
+    written = [path for each in commands for path in (_in_project(each, act, place), *each.writes)]
     for rule in rules:
         if rule.pattern and rule.when is not When.DONE:
             folder = rule.folder.strip("/")
@@ -192,3 +201,8 @@ def _below(path: str, roots: Iterable[str]) -> str:
         if path.startswith(f"{root}/"):
             return path[len(root) + 1 :]
     return path
+
+
+def _in_project(command: Command, act: Act, place: str) -> str:
+    """Return the folder of a command relative to the project's root, empty if that is elsewhere."""
+    return relative(posixpath.join(place, command.folder), act.root)

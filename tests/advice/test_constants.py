@@ -51,6 +51,8 @@ ALLOWED: Final = {
     "rules/forms/signs.py": "the same: names of files, and words of messages and prompts",
     "rules/forms/vocabulary.py": "the same: programs and their options",
     "rules/patterns/wording.py _SHOWN": "how much a person reads at once",
+    "rules/folders.py _POINTER_MAX": "how much is read",
+    "rules/folders.py _WORKTREES": "how much is read",
     "rules/review.py": "replaced by rules",
     "rules/shell/masking.py": "characters",
     "rules/shell/programs.py": "options of programs",
@@ -73,6 +75,8 @@ ALLOWED: Final = {
     "rules/shell/words.py _of_ansi": "escapes of the shell",
     "rules/patterns/messages.py _OTHERS_IN": "what a message in Latin letters is",
     "rules/patterns/asking.py _NOT": "words of a language",
+    "rules/suggesting/written.py _LEAST": "which line of a file has a sentence; agents are shown nothing of it",
+    "rules/suggesting/written.py _BEGINNING": "the same",
     "rules/suggesting/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
     "rules/suggesting/suggestions.py _HEX": "the length of an id",
 }

@@ -18,6 +18,7 @@ from learning_memory_server.model.advice import AdviceKind, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Unattended, When
 from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.rules.folders import folders_of
 from learning_memory_server.rules.session import Meeting
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
@@ -30,7 +31,9 @@ NAME = ALICE.session
 HERE = ALICE.project
 COMMIT = "git commit -m 'Mend it' -m 'Co-Authored-By: Claude'"
 TEXT = "No AI trailer in commits"
-DENIAL = f'Rule of your user (3 Feb): "{TEXT}". This call breaks it, so it was not run. Change the call and go on.'
+DENIAL = (
+    f'Rule of your user (3 Feb): "{TEXT}". This call breaks it, so nothing of it was run. Change the call and go on.'
+)
 
 
 def own(words: str, *given: Any, **parts: Any) -> Rule:
@@ -49,7 +52,9 @@ class Session:
         self.calls = 0
 
     async def at(self, kind: TriggerKind, agent: str = MAIN_AGENT, **given: Any) -> Shown:
-        trigger = Trigger(kind, self.caller.session, **given)
+        # As hooks do: before a call, nobody looks at a disk.
+        folders = () if kind is TriggerKind.CALL else folders_of(self.caller.folder)
+        trigger = Trigger(kind, self.caller.session, folders=folders, **given)
         return await self.services.advisor.at(trigger, replace(self.caller, agent=agent))
 
     async def calls_(self, command: str = "", agent: str = MAIN_AGENT, *, runs: bool = True, **given: Any) -> Shown:
@@ -124,7 +129,7 @@ async def test_a_denial_names_all_rules_with_where_they_come_from(session: Sessi
     assert shown.decision
     assert shown.decision.reason.startswith("Rules of your user: ")
     assert '"Never push." (from CLAUDE.md, accepted 3 Feb)' in shown.decision.reason
-    assert "This call breaks them, so it was not run." in shown.decision.reason
+    assert "This call breaks them, so nothing of it was run." in shown.decision.reason
     alone = await Session(session.services, BOB).calls_("git push")
     assert alone.decision
     assert alone.decision.reason.startswith(
@@ -207,11 +212,59 @@ async def test_rules_of_files_of_one_folder_and_of_other_projects_keep_to_their_
     assert (await session.calls_(file=str(folder / "live" / "a.txt"), **edit)).decision
     assert (await session.calls_(file="staging/a.txt", **edit)).decision is None
     assert (await session.calls_("git push", folder=str(folder))).decision is None
+    assert (await session.calls_("cd web && git push", folder=str(folder))).decision is None
     assert (await session.calls_("git push", folder=str(folder / "app"))).decision
     assert (await session.calls_(COMMIT)).decision is None
+    third = Session(services, replace(ALICE, session="c" * 16, folder=str(folder)))
+    assert (await third.calls_("cd app && git push", folder=str(folder))).decision
+    third = Session(services, replace(ALICE, session="d" * 16, folder=str(folder)))
+    assert (await third.calls_(f"git -C {folder}/app push", folder=str(folder))).decision
     # A shell writes files, too, and from where it is.
     other = Session(services, replace(BOB, folder=str(folder)))
     assert (await other.calls_("echo x > ../live/a.txt", folder=str(folder / "app"))).decision
+
+
+async def test_what_an_agent_does_in_another_folder_matters_only_to_a_rule_for_everywhere(
+    services: Services, accept: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shop"
+    (folder / ".git").mkdir(parents=True)
+    session = Session(services, replace(ALICE, folder=str(folder)))
+    never, tested = own("Never push", PUSH), own("Run the tests", TESTED, When.DONE)
+    accept(never, tested, own("Everywhere", TRAILER, is_everywhere=True))
+    for command in ("cd /tmp/x && git init && git push", "git -C ../bread push", f"cd {tmp_path}/bread; git push"):
+        assert (await session.calls_(command, folder=str(folder))).decision is None
+    assert (await session.calls_("git push", folder=str(tmp_path))).decision is None
+    await session.calls_(file=str(tmp_path / "a.py"), content="x", folder=str(folder))
+    assert (await session.at(TriggerKind.STOP)).text == ""
+    assert (await session.calls_(f"cd /tmp/x && {COMMIT}", folder=str(folder))).decision
+    assert (await session.calls_("cd app; git push", folder=str(folder))).decision
+    await session.at(TriggerKind.SESSION_END)
+    assert session.fared(never) == (0, 1, 0, 0)
+
+
+async def test_a_worktree_is_the_same_project_also_if_it_is_new(
+    services: Services, accept: Any, tmp_path: Path
+) -> None:
+    folder, other = tmp_path / "shop", tmp_path / "tea"
+    (folder / ".git").mkdir(parents=True)
+    accept(own("Never push", PUSH), own("Work in staging/", LIVE, When.FILE))
+    session, push = Session(services, replace(ALICE, folder=str(folder))), f"cd {other} && git push"
+    assert (await session.calls_(push, folder=str(folder))).decision is None
+    named = folder / ".git" / "worktrees" / "tea"
+    named.mkdir(parents=True)
+    other.mkdir()
+    (other / ".git").write_text(f"gitdir: {named}\n")
+    (named / "gitdir").write_text(f"{other}/.git\n")
+    (named / "commondir").write_text("../..\n")
+    await session.at(TriggerKind.COMMAND, command=f"git worktree add {other}")
+    assert (await session.calls_(push, folder=str(folder))).decision
+    assert (await session.calls_(file=str(other / "live" / "a"), content="x", folder=str(folder))).decision
+    # From there, the main folder is the same project, too.
+    session = Session(services, replace(BOB, folder=str(other)))
+    await session.at(TriggerKind.PROMPT, text="hello")
+    assert (await session.calls_(f"git -C {folder} push", folder=str(other))).decision
+    assert (await session.calls_(f"git -C {tmp_path} push", folder=str(other))).decision is None
 
 
 async def test_a_rule_for_everywhere_is_met_where_nobody_has_confirmed_the_project(

@@ -24,7 +24,7 @@ from tests.sharing.repositories import git
 pytestmark = pytest.mark.slow
 
 NO_TRAILER: Final = "No AI trailer in commits"
-DENIED: Final = f'Rule of your user (3 Feb): "{NO_TRAILER}". This call breaks it, so it was not run.'
+DENIED: Final = f'Rule of your user (3 Feb): "{NO_TRAILER}". This call breaks it, so nothing of it was run.'
 BREAKS: Final = "git commit --allow-empty -m 'Mend it' -m 'Co-Authored-By: Claude'"
 FOLLOWS: Final = "git commit --allow-empty -m 'Mend it'"
 

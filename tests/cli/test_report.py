@@ -200,6 +200,17 @@ def test_the_newest_yes_retires_what_it_contradicts(person: Typed, past: Path, r
     assert new.replaces == old.id
 
 
+def test_a_rule_to_push_and_one_not_to_are_put_to_the_person(person: Typed, past: Path, rules: Any) -> None:
+    person("rule", "add", "Never push without me", typed=("y",))
+    (past / "CLAUDE.md").write_text("- Always push when done.\n", "utf-8")
+    listed = person("review", typed=("",))
+    assert '"Never push without me": a yes retires that.' in listed
+    place = sorted(["Always push", "Use `brew pot`"], key=listed.index).index("Always push")
+    person("review", typed=(f"y {place + 1}",))
+    states = {each.text: each.state for each in rules()}
+    assert states == {"Never push without me": RuleState.RETIRED, "Always push when done.": RuleState.ACCEPTED}
+
+
 def test_one_quiet_line_says_that_something_waits(run: Run) -> None:
     assert "2 suggestions wait: `review`" in printed(run("rules"))
     assert "2 for your yes" in printed(run("status"))

@@ -86,6 +86,20 @@ def test_a_near_copy_is_no_second_rule_and_a_contradiction_is_retired(person: Ty
     assert (old.state, new.state, new.replaces) == (RuleState.RETIRED, RuleState.ACCEPTED, old.id)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Always push when done", "never push without me"),
+        ("never push without me", "Always push when done"),
+        ("Use npm, not pnpm", "Use pnpm, not npm"),
+    ],
+)
+def test_a_rule_that_demands_what_another_forbids_retires_it(person: Typed, log: Any, old: str, new: str) -> None:
+    person("rule", "add", old, typed=("y",))
+    assert f'"{old}": a yes retires that.' in person("rule", "add", new, typed=("y",)).split("[Y/n]")[0]
+    assert {each.text: each.state for each in log()} == {old: RuleState.RETIRED, new: RuleState.ACCEPTED}
+
+
 def test_rules_are_never_shared(run: Run, kept: Rule) -> None:
     assert "There is no value" in refusal(run("share", kept.id, "--yes"))
 
@@ -148,7 +162,7 @@ def test_a_rule_is_shown_with_its_words_and_how_it_fared(person: Typed, run: Run
     assert "3 of 4 broken" in shown
     assert "4 followed, 2 reminded, 2 broken in 2 sessions" in shown
     assert "`npm install x` broke it" in shown
-    assert '"We use pnpm, not npm". This call breaks it, so it was not run.' in shown
+    assert '"We use pnpm, not npm". This call breaks it, so nothing of it was run.' in shown
     listed = printed(run("rules"))
     assert "CLAUDE.md" in listed
     assert "before: 3 of 4 broken; since: 4 followed, 2 reminded, 2 broken" in listed
@@ -160,7 +174,7 @@ def test_programs_get_numbers(run: Run, kept: Rule) -> None:
 
 
 def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -> None:
-    assert "so it was not run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
+    assert "so nothing of it was run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "pnpm add npm"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "echo npm"))
     assert "Give either" in refusal(run("rule", "test", kept.id))

@@ -166,7 +166,7 @@ def _refusals(refused: Sequence[Refusal]) -> list[ReportLine]:
     A question says nothing of what to do.
     """
     newest = sorted(refused, key=lambda each: as_seen(each.at), reverse=True)
-    stated = [each for each in newest if not each.words.rstrip().endswith("?")]
+    stated = [each for each in newest if "?" not in each.words]
     stated.sort(key=lambda each: len(ONCE.findall(each.words)) - len(LASTING.findall(each.words)))
     return [
         ReportLine(
@@ -182,7 +182,9 @@ def _refused_call(refusal: Refusal) -> str:
     call = one_line(refusal.call).lstrip("\\ ")
     if refusal.tool != "Bash":
         return shortened(f"{refusal.tool} {call}".strip(), _CALL)
-    return shortened(call if "#" in call else brief(call, ""), _CALL)
+    shown = brief(call, "")
+    # Words are seldom about the first of several calls.
+    return shown if len(shown) <= _CALL else shortened(" && ".join(calls_of(call)) or shown, _CALL)
 
 
 def _line(figures: Figures, text: str, *, is_of_check: bool = False) -> ReportLine:

@@ -19,7 +19,7 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME: Final = re.compile(
-    r"`([^`\s]+)`|(?<![\w/.*-])((?:[\w.*@-]+/)+[\w.*-]*|\.env(?:\.[\w*]+)*|[\w*-]+(?:\.[\w*-]+)+)(?![\w/(])"
+    r"`([^`\s]+)`|(?<![\w/.*@-])((?:[\w.*@-]+/)+[\w.*-]*|\.env(?:\.[\w*]+)*|[\w*-]+(?:\.[\w*-]+)+)(?![\w/(])"
 )
 _REST: Final = re.compile(
     r"(?:\b(?:files?|folders?|director(?:y|ies)|contents?|of|in|inside|under|within|from|into|to|or|and|nor|with|code|generated|auto-?generated|by|hand|manual|itself|lock|lock ?files?|lockfiles?|"

@@ -27,6 +27,7 @@ class Formed(NamedTuple):
 _FORMS: Final[tuple[tuple[str, When, Callable[[Sentence], Pattern | None]], ...]] = (
     ("no AI trailer in commits", When.CALL, message_forms.trailer),
     ("checks before saying that it is done", When.DONE, check_forms.done),
+    ("a commit or a push when it is done", When.DONE, check_forms.delivered),
     ("checks before a commit or a push", When.CALL, check_forms.first),
     ("no force push", When.CALL, git_forms.force),
     ("no push to main", When.CALL, git_forms.branch),

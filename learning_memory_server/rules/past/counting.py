@@ -10,7 +10,7 @@ from typing import Final
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Pattern, When
+from learning_memory_server.model.rule import OriginKind, Pattern, Suggestion, When
 from learning_memory_server.rules.past.acts import act_of, mark_of
 from learning_memory_server.rules.past.record import CALL, Past, unit_of
 from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt
@@ -24,6 +24,8 @@ class _Tally:
     pattern: Pattern
     unit: str
     mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
+    is_everywhere: bool
+    since: datetime | None  # when it was written down: nobody could follow it before
     days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     sessions: set[str] = field(default_factory=set)
     breaches: list[datetime] = field(default_factory=list)
@@ -32,7 +34,9 @@ class _Tally:
     worked: int = 0
 
     def count(self, verdict: Verdict, session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
-        """Count an act."""
+        """Count an act, if the rule was written down by then."""
+        if self.since and at < self.since:
+            return
         is_broken = verdict is Verdict.BROKEN
         self.days[at.date()][not is_broken] += 1
         if is_broken:
@@ -81,13 +85,10 @@ _NOTHING: Final = _Judged([])
 
 
 class Replay:
-    """Takes the events of past sessions, each file's in order, and counts for each pattern, by its name."""
+    """Takes the events of past sessions, each file's in order, and counts for each suggestion, by its id."""
 
-    def __init__(self, patterns: Mapping[str, tuple[When, Pattern]]) -> None:
-        self._tallies = {
-            name: _Tally(when, pattern, unit_of(when, pattern), mark_of(pattern))
-            for name, (when, pattern) in patterns.items()
-        }
+    def __init__(self, given: Iterable[Suggestion]) -> None:
+        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern}
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
         self._may_matter = re.compile("" if None in marks else spelt)
@@ -121,6 +122,11 @@ class Replay:
                 self._turn_ends(session, each, each.work, None)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is counted."""
+        return not self._tallies
+
+    @property
     def calls(self) -> int:
         """How many calls ran."""
         return len(self._at)
@@ -136,7 +142,7 @@ class Replay:
         return sorted(self._at)[-limits.RULE_CALLS_LAST] if len(self._at) > limits.RULE_CALLS_LAST else None
 
     def past(self, shown: Callable[[Asked], str], since: datetime | None) -> dict[str, Past]:
-        """Return the counts of each pattern by its name; `shown` says how a call is shown."""
+        """Return the counts of each suggestion by its id; `shown` says how a call is shown."""
         return {name: tally.past(since, shown) for name, tally in self._tallies.items()}
 
     def _agent(self, session: str, agent: str) -> _Agent:
@@ -202,8 +208,19 @@ class Replay:
                 agent.has_edited = agent.has_edited or (is_new and not is_document(act.file))
 
 
+def _tally(given: Suggestion, pattern: Pattern) -> _Tally:
+    since = given.origin.at if given.origin.kind is OriginKind.FILE else None
+    unit, mark = unit_of(given.when, pattern), mark_of(pattern)
+    return _Tally(given.when, pattern, unit, mark, given.is_everywhere, since)
+
+
 def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:
-    found = ((name, judge(tallies[name].pattern, act, work)) for name in names if tallies[name].when is not When.DONE)
+    wanted = ((name, tallies[name]) for name in names)
+    found = (
+        (name, judge(each.pattern, act, work, is_everywhere=each.is_everywhere))
+        for name, each in wanted
+        if each.when is not When.DONE
+    )
     return [(name, verdict) for name, verdict in found if verdict]
 
 

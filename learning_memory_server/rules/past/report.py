@@ -30,7 +30,7 @@ _IN_OTHER_LINES = (OriginKind.REPORT, OriginKind.REFUSAL)
 
 
 class LineKind(StrEnum):
-    """What a line is about."""
+    """The kinds of lines."""
 
     RULE = "rule"
     FAILURE = "failure"

@@ -12,7 +12,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.model.rule import Pattern, Suggestion, When
+from learning_memory_server.model.rule import Suggestion
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.past.counting import Replay
 from learning_memory_server.rules.past.record import Past
@@ -33,7 +33,7 @@ class Transcript:
 class Sessions:
     """Reads transcripts; `known` are the suggestions whose breaches are counted while they are read.
 
-    Of suggestions that come of what was read, breaches are counted afterwards, by what is kept of calls.
+    Some suggestions come from the transcripts: their breaches are counted afterwards, in the kept calls.
     """
 
     gate: RedactionGate
@@ -52,7 +52,7 @@ class Sessions:
     _late: Replay | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.replay = Replay(_patterns(self.known))
+        self.replay = Replay(self.known)
 
     async def read(self, found: Sequence[Transcript], progress: Callable[[int, int], object]) -> None:
         """Read transcripts, each file's events in order."""
@@ -67,9 +67,9 @@ class Sessions:
             await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
-        """Count the breaches of suggestions that come of what was read."""
-        self._late = Replay(patterns := _patterns(more))
-        for transcript, events in self._tape if patterns else ():
+        """Count the breaches of suggestions from the transcripts."""
+        self._late = Replay(more)
+        for transcript, events in () if self._late.is_empty else self._tape:
             self._late.begin(transcript.began)
             for event in events:
                 self._late.see(event)
@@ -125,10 +125,6 @@ class Sessions:
 def _say(progress: Callable[[int, int], object], before: int, total: int, done: int) -> None:
     """Say how much is read, by how much of a file is."""
     progress(before + done, total)
-
-
-def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern]]:
-    return {each.id: (each.when, each.pattern) for each in given if each.pattern}
 
 
 def _shown(asked: Asked) -> str:

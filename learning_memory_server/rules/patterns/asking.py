@@ -17,7 +17,7 @@ _BUT_DO: Final = frozenset({"forget", "hesitate"})
 
 
 def is_asked(words: Iterable[str], prompt: str) -> bool:
-    """Return whether a clause of a prompt has one of these words, in any ending, and no negation before it."""
+    """Return whether a clause of a prompt has one of the words, in any ending, and no negation before it."""
     wanted = {_stem(each.casefold()) for each in words}
     joined = [each for each in wanted if not each.isascii()]  # Chinese and Korean words stand in longer ones
     return (

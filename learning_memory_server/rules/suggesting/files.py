@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import OriginKind
 from learning_memory_server.rules.suggesting.markdown import plain, sentences
+from learning_memory_server.rules.suggesting.written import Written
 from learning_memory_server.system import files
 
 _OF_PROJECT: Final = (
@@ -26,13 +28,13 @@ _OF_PROJECT: Final = (
 _IN_CLAUDE: Final = "rules/**/*.md"
 _FOLDERS: Final = 200  # Folders below one of rules that are looked into
 _FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_FEEDBACK: Final = re.compile(r"^\s*type\s*:\s*[\"']?feedback[\"']?\s*$", re.MULTILINE)
+_FEEDBACK: Final = re.compile(r"^[ \t]*type[ \t]*:[ \t]*[\"']?feedback[\"']?[ \t]*$", re.MULTILINE)
 _DESCRIPTION: Final = re.compile(r"^description\s*:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^[|>][+-]?\s*")
 
 _ADDRESS: Final = re.compile(r"://|\bwww\.", re.IGNORECASE)
 _EXCEPT: Final = re.compile(r"\b(?:unless|except|until|without|only|if|when|but)\b", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"\s*(?:[;,:(\u2014\u2013]|\s-\s)\s*|(?<=[.!?])\s")
+_CLAUSE: Final = re.compile(r" ?(?:[;,:(\u2014\u2013]| - ) ?|(?<=[.!?]) ")
 _STATES: Final = re.compile(
     r"(?:^|[,;:.(\u2014\u2013]\s*|\b(?:please|you)\s+)(?:never|always|don'?t|do not|avoid|make sure)\b(?! \w+(?:ed|ly)\b)"
     r"|^(?:please )?only (?!\w+s\b|when\b|for\b|if\b|in\b|available\b)"
@@ -51,6 +53,7 @@ class Sentence:
     name: str
     kind: OriginKind = OriginKind.FILE
     is_everywhere: bool = False
+    at: datetime | None = None  # when it was written down, if git knows
 
     @property
     def states(self) -> bool:
@@ -86,7 +89,9 @@ def _of_project(folder: Path) -> Iterator[Sentence]:
     patterns = [*_OF_PROJECT.split(), f".claude/{_IN_CLAUDE}"]
     for path in _found(folder, patterns):
         name = path.relative_to(folder).as_posix()
-        yield from (Sentence(each, one_line(name)) for each in sentences(_body(_read(path, folder))))
+        if found := list(sentences(_body(_read(path, folder)))):
+            written = Written.of(folder, name)
+            yield from (Sentence(each, one_line(name), at=written.at(each)) for each in found)
 
 
 def _of_person(environment: Mapping[str, str]) -> Iterator[Sentence]:
@@ -125,7 +130,7 @@ def _chosen(environment: Mapping[str, str]) -> Path | None:
 
 
 def _found(folder: Path, patterns: list[str]) -> list[Path]:
-    """Return the files of these names, in order, each once; a folder that cannot be read has none."""
+    """Return the files with some names, in order, each once; an unreadable folder has none."""
     found = dict[Path, None]()
     for pattern in patterns:
         above, star, ending = pattern.rpartition("*")

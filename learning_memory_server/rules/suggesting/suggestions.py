@@ -50,7 +50,7 @@ async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate)
     """Return the suggestions of sentences in files: those with a pattern, and those that say what to do."""
     texts = (await gate.pass_data({"texts": [each.text for each in found]})).data["texts"]
     made = [
-        (each, suggestion(text, Origin(each.kind, each.name), project, is_everywhere=each.is_everywhere))
+        (each, suggestion(text, Origin(each.kind, each.name, each.at), project, is_everywhere=each.is_everywhere))
         for each, text in zip(found, texts, strict=True)
     ]
     return [one for each, one in made if one.pattern or each.states]
@@ -67,7 +67,7 @@ def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
 
 
 def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]:
-    """Return the suggestions of what an earlier version kept of refused calls."""
+    """Return the suggestions of refused calls that an earlier version kept."""
     found = list[Suggestion]()
     for each in preferences_of(memories, project):
         if each.refusal and (words := _fits(each.refusal.words)):
@@ -138,7 +138,7 @@ def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> l
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """What a sentence is about, for comparison."""
+    """The matter of a sentence, for comparison."""
 
     text: str
     terms: frozenset[str]
@@ -175,7 +175,7 @@ Item = Suggestion | Rule
 
 
 def conflicts(found: Iterable[Suggestion], rules: Iterable[Rule]) -> list[tuple[Item, Item]]:
-    """Return the pairs of which one forbids what the other demands: by their patterns, else by their words.
+    """Return the pairs in which one forbids what the other demands: by their patterns, else by their words.
 
     Of two rules, the newer yes wins already, so that they are no pair.
     """

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from learning_memory_server.advice.observer import folders_of
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.codec import MALFORMED, RULE
 from learning_memory_server.model import limits
@@ -17,6 +16,7 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import RULE_ID, Rule, RuleState, When
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.base import shortened_markers
+from learning_memory_server.rules.folders import folders_of
 from learning_memory_server.rules.session import Ruling
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
