@@ -17,8 +17,9 @@ from learning_memory_server.system import timeouts
 
 _LOOKING: Final = frozenset(
     {TriggerKind.SESSION_START, TriggerKind.PROMPT, TriggerKind.FILE, TriggerKind.LOADED, TriggerKind.SUBAGENT_START}
-) | {TriggerKind.COMMAND}
-"""The triggers at which something in the project's folder is looked at; a command may have made a worktree."""
+)
+"""The triggers at which something in the project's folder is looked at."""
+_MAKING: Final = "worktree"  # What is in a command that makes or removes a folder of the project
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Hooks:
 
         A network disk that is gone holds whoever asks. A call only names files, and waits for no disk.
         """
-        is_about_folder = trigger.kind in _LOOKING
+        is_about_folder = trigger.kind in _LOOKING or _MAKING in trigger.command
         folders = (trigger.folder, caller.folder) if is_about_folder else ()
         paths = tuple(filter(None, (*folders, trigger.file, trigger.transcript)))
         if not paths or trigger.kind is TriggerKind.CALL:
