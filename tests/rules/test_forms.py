@@ -121,7 +121,14 @@ def test_what_the_person_asks_for_in_this_turn_breaks_no_rule_about_asking(promp
 
 def test_a_yes_is_short() -> None:
     assert is_asked(("push",), "Yes, do it")
-    assert not is_asked(("push",), "Yes, and now look at why the tests of the parser are slow")
+    assert is_asked(("push",), "ok, go ahead please")
+    for other in (
+        "Yes, and now look at why the tests of the parser are slow",
+        "do the tests",
+        "please continue",
+        "go on",
+    ):
+        assert not is_asked(("push",), other)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ _FORMS: Final[tuple[tuple[str, When, Callable[[Sentence], Pattern | None]], ...]
     ("squash merges", When.CALL, git_forms.squash),
     ("form of messages", When.CALL, message_forms.message),
     ("files that are not edited", When.FILE, file_forms.edited),
+    ("one folder in place of another", When.FILE, file_forms.placed),
     ("one command in place of another", When.CALL, command_forms.instead),
     ("a command that is never run", When.CALL, command_forms.never),
 )
