@@ -46,7 +46,7 @@ def person_of(meeting: Meeting) -> str:
     if not meeting.is_first or not meeting.rules:
         return ""
     rules = ", ".join(f'"{one_line(each.text)}" ({each.id})' for each in meeting.rules)
-    return f"The agent was reminded of {rules}. No reminders in this session: {OFF}"
+    return f"The agent was reminded of {rules}. No reminders in the sessions that are open: {OFF}"
 
 
 def after(rules: Sequence[Rule], now: datetime) -> str:

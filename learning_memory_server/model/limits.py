@@ -46,7 +46,6 @@ RULE_SENTENCES_MAX: Final = 1_000  # How many sentences of them are looked at
 LATER_DAYS: Final = 7  # Days after which a suggestion or a lesson that a person put off is asked about again
 RULE_CALLS_LAST: Final = 1_000  # Past calls by which it is decided whether a rule may stop a call: the last ones
 RULE_CALLS_SHARE: Final = 20  # One that would have stopped more than one in so many of them is only shown
-RULE_COUNTS_DAYS: Final = 400  # Days for which it is kept how a rule fared in a session
 REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal. Longer words are pasted.
 FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and that its figures count
 PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, half a kilobyte each

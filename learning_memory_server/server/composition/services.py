@@ -190,6 +190,7 @@ class Services(Indexed):
                 failures=self.failure_log,
                 anchoring=self.anchoring,
                 names=names,
+                rules=self.rule_log,
                 redaction=self.redaction,
                 clock=clock,
             ),

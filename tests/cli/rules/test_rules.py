@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -312,9 +313,39 @@ def test_promote_points_at_the_export(run: Run) -> None:
     assert "Use 'rule export'" in refusal(run("promote"), 2)
 
 
-def test_rules_pause(person: Typed) -> None:
+@pytest.mark.usefixtures("kept")
+def test_rules_pause(
+    environment: dict[str, str],
+    person: Typed,
+    start_hub: Callable[[], int],
+    shop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def is_denied(session: str) -> bool:
+        event: dict[str, Any] = {
+            "session_id": session,
+            "cwd": str(shop),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+        }
+        event |= {"tool_use_id": f"toolu_{len(asked)}", "tool_input": {"command": "npm ci"}}
+        asked.append(session)
+        hook = [sys.executable, "-m", "learning_memory_server", "hook"]
+        done = subprocess.run(hook, input=json.dumps(event).encode(), cwd=shop, check=True, capture_output=True)
+        return b"We use pnpm" in done.stdout
+
+    asked: list[str] = []
+    start_hub()
+    assert is_denied("first")
     assert "for an hour" in person("rules", "off", "1h")
+    assert [is_denied(each) for each in ("second", "third")] == [False, False]
     assert "shown again" in person("rules", "on")
+    assert [is_denied(each) for each in ("second", "fourth")] == [True, True]
+    assert "in the sessions that are open now" in person("rules", "off")
+    assert [is_denied(each) for each in ("third", "fifth")] == [False, True]
 
 
 def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(
