@@ -124,10 +124,17 @@ class Advisor:
         # Nothing awaits from here on: two calls of an agent at once are not shown the same.
         situation = self._situation(trigger, caller, state)
         candidates = [*_of(meeting.rules), *self.room.passing(offered, situation)]
-        if observed.failure:
-            self.log.record_failure(observed.failure, [each.item() for each in candidates], trigger.context)
-        elif candidates:
-            self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
+        try:
+            if observed.failure:
+                self.log.record_failure(observed.failure, [each.item() for each in candidates], trigger.context)
+            elif candidates:
+                self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
+        except LearningMemoryError as problem:
+            # What a person wants does not wait for a disk that is full; lessons do.
+            if not meeting.rules:
+                raise
+            log.warning("advice.not_logged", reason=type(problem).__name__)
+            candidates = _of(meeting.rules)
         shown = replace(self._shown(trigger, candidates, caller, meeting), notice=notice)
         if trigger.kind is TriggerKind.SESSION_START:
             shown = self._with_left_out(shown, offered, situation)

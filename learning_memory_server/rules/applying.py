@@ -102,7 +102,7 @@ class Rules:
         ]
         found = Judged(
             act,
-            tuple(each for each, verdict in verdicts if verdict is Verdict.BROKEN)[: limits.RULES_AT_ONCE],
+            tuple(each for each, verdict in verdicts if verdict is Verdict.BROKEN),
             tuple(each for each, verdict in verdicts if verdict is Verdict.FOLLOWED),
         )
         state.begin((*found.broken, *found.followed), caller.project, self.clock(), self.counts.find)

@@ -58,7 +58,9 @@ class AgentState:
     calls: int = 0
     message: int = 0  # which one its last call is of
     heard_at: datetime | None = None
-    met: dict[str, tuple[int, int]] = field(default_factory=dict)  # by rule: the call and the message of the meeting
+    met: dict[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # by sentence: the call and the message of the meeting
     denied: set[Act] = field(default_factory=set)  # of this message
 
     def hears(self, at: datetime) -> None:
@@ -71,16 +73,16 @@ class AgentState:
 
     def is_new(self, rule: Rule) -> bool:
         """Return whether the agent may not know a rule: it has not met it, or many calls ago."""
-        met = self.met.get(rule.id)
+        met = self.met.get(rule.text)
         return met is None or self.calls - met[0] >= limits.RULE_AGAIN
 
     def has_just_met(self, rule: Rule) -> bool:
         """Return whether a call of the same message was denied for a rule, which its model has not read yet."""
-        return rule.id in self.met and self.met[rule.id][1] == self.message
+        return rule.text in self.met and self.met[rule.text][1] == self.message
 
     def meets(self, rules: Iterable[Rule]) -> None:
         """Note that the agent meets some rules."""
-        self.met.update((rule.id, (self.calls, self.message)) for rule in rules)
+        self.met.update((rule.text, (self.calls, self.message)) for rule in rules)
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ class RuleSession:
     session: str = ""  # a hash of the client's name of it
     agents: Recent[str, AgentState] = field(default_factory=Recent)
     waiting: Recent[str, Waiting] = field(default_factory=Recent)  # by the client's id of the call
-    denials: Counter[str] = field(default_factory=Counter)  # by rule, a message counts once
+    denials: Counter[str] = field(default_factory=Counter)  # by sentence, a message counts once
     counts: dict[str, RuleCount] = field(default_factory=dict)  # by rule
     unsaved: set[str] = field(default_factory=set)  # the rules whose counts have changed
     saved: set[str] = field(default_factory=set)  # the rules whose counts are in the journal
@@ -118,13 +120,13 @@ class RuleSession:
         asked = tuple(enforced) if is_attended else ()
         stopped = () if is_attended else tuple(each for each in enforced if each.unattended is Unattended.STOP)
         others = [each for each in broken if each not in (*asked, *stopped)]
-        new = [each for each in others if mine.is_new(each) and self.denials[each.id] < limits.RULE_DENIALS]
+        new = [each for each in others if mine.is_new(each) and self.denials[each.text] < limits.RULE_DENIALS]
         is_beside = judged.act not in mine.denied and any(map(mine.has_just_met, others))
         meeting, reminded = Meeting(), tuple[Rule, ...]()
         if stopped or new or is_beside:
             # All that the call breaks: its agent changes it once.
             reminded = tuple(each for each in broken if each not in stopped and not mine.has_just_met(each))
-            self.denials.update(each.id for each in new)
+            self.denials.update(each.text for each in new)
             mine.meets(reminded)
             mine.denied.add(judged.act)
             meeting = Meeting(Ruling.STOP if stopped else Ruling.DENY, broken, not self.has_told_person)

@@ -13,6 +13,7 @@ import pytest
 from learning_memory_server.advice import text
 from learning_memory_server.advice.candidates import Decision, Observed, Permission, Shown
 from learning_memory_server.advice.sources.rules import RulesSource
+from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
@@ -576,3 +577,46 @@ async def test_a_call_that_fails_gets_a_lesson_and_its_rule_is_counted(session: 
     await session.at(TriggerKind.STOP)
     assert session.fared() == (0, 0, 1, 0)
     assert (await session.at(TriggerKind.COMMAND, command=COMMIT)).meeting.rules == (NO_TRAILER,)
+
+
+@pytest.mark.parametrize("is_enforced", [True, False])
+async def test_what_a_person_wants_does_not_wait_for_a_full_disk(
+    services: Services, accept: Callable[..., None], monkeypatch: pytest.MonkeyPatch, *, is_enforced: bool
+) -> None:
+    accept(own("Never push", PUSH, is_enforced=is_enforced))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise JournalUnavailableError("There is no space left.")
+
+    monkeypatch.setattr(services.advice_log, "record", refuse)
+    monkeypatch.setattr(services.rule_counts, "add", refuse)
+    shown = await Session(services).calls_("git push")
+    assert shown.decision
+    assert shown.decision.permission is (Permission.ASK if is_enforced else Permission.DENY)
+    assert '"Never push"' in shown.decision.reason
+
+
+async def test_an_edited_rule_is_a_new_one_to_an_agent(services: Services, accept: Callable[..., None]) -> None:
+    accept(first := own("Never push", PUSH))
+    session = Session(services)
+    await session.calls_("git push")
+    assert (await session.calls_("git push")).decision is None
+    accept(replace(first, text="Never stash", pattern=Pattern(broken=(CallForm(("git", "stash")),))))
+    shown = await session.calls_("git stash")
+    assert shown.decision
+    assert '"Never stash"' in shown.decision.reason
+
+
+async def test_of_many_rules_the_enforced_one_is_named_and_all_are_counted(
+    services: Services, accept: Callable[..., None]
+) -> None:
+    enforced = own("Ask before a push", PUSH, is_enforced=True, unattended=Unattended.STOP)
+    accept(enforced, *(own(f"Never push {number}", PUSH) for number in range(12)))
+    session = Session(services, replace(ALICE, is_attended=False))
+    shown = await session.calls_("git push")
+    assert shown.decision
+    assert "Ask before a push" in shown.decision.reason
+    assert "; and 3 more." in shown.decision.reason
+    await session.at(TriggerKind.SESSION_END)
+    assert session.fared(enforced) == (0, 0, 0, 1)
+    assert sum(each.reminded for each in services.rule_counts.all()) == 12

@@ -94,7 +94,7 @@ def test_calls_of_one_message_are_one_meeting(session: Played) -> None:
     assert session.meet(is_beside=True) == Meeting()
     assert session.meet(ONE, is_beside=True).ruling is Ruling.DENY
     assert session.fared() == (0, 1, 0, 0)
-    assert session.state.denials[ONE.id] == 1
+    assert session.state.denials[ONE.text] == 1
     assert session.meet(ONE).ruling is Ruling.RUN
 
 
