@@ -207,7 +207,7 @@ RULE: Final = RecordKind(
     "rule", "rules", Rule, checks.checked_rule, "id state origin.kind created_at changed_at when unattended replaces"
 )
 RULE_COUNT: Final = RecordKind(
-    "rule_count", "rule-counts", RuleCount, own="id rule session created_at", noun="rule count", is_archived=False
+    "rule_count", "rule-counts", RuleCount, checks.checked_count, "id rule session created_at", noun="rule count"
 )
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from learning_memory_server.journal.archive.contents import Contents, is_forgotten
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.archive.contents import Contents, as_imported, is_forgotten
+from learning_memory_server.journal.codec import GHAP, RULE, JournalRecord
 from learning_memory_server.model.entry import Ghap
 
 
@@ -59,6 +59,8 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
         _sort(sorts["open entry"], ghap_id, same, known=known, gone=ghap_id in gone)
     for key, record in theirs.records.items():
         found = ours.records.get(key)
+        if found and record.kind == RULE.kind and found.data.get("imported"):
+            record = as_imported(record)  # Another store's is kept as a suggestion
         same = found is not None and _content(found.data) == _content(record.data)
         difference = sorts.setdefault(record.kind, Difference())
         _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
