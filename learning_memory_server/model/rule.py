@@ -87,7 +87,7 @@ class Origin(Stored):
     """Where a sentence comes from, and its day if that is known."""
 
     kind: OriginKind
-    name: str = ""  # of a file, as a person reads it, or the call that was refused or failed
+    name: str = ""  # of a file or "memory" and its name, as a person reads it, or the call that was refused or failed
     at: datetime | None = None
 
 

@@ -80,6 +80,7 @@ class PastReport:
     strayed: int  # commands in folders of somebody else, which are left out
     refused: int  # calls that the person refused with words
     errors: tuple[list[Failure], ...]  # what may be kept of the failures
+    skipped: tuple[str, ...] = ()  # files of rules that were not read, each with the reason
 
 
 async def past_report(
@@ -111,7 +112,8 @@ async def past_report(
         progress: Gets how many bytes were read, and of how many.
         has_strayed: Whether a call in a folder was in a place of somebody else.
     """
-    known = await suggestions.of_files(sentences_of(folder, environment), project, gate)
+    skipped = list[str]()
+    known = await suggestions.of_files(sentences_of(folder, environment, skipped), project, gate)
     known += suggestions.of_preferences(memories, project)
     known += suggestions.of_imported(rules, project)
     sessions = Sessions(gate, projects_folder(environment), known, has_strayed, passed or Passed())
@@ -145,6 +147,7 @@ async def past_report(
         strayed=sessions.strayed,
         refused=len(refused),
         errors=tuple(sessions.learner.learned()),
+        skipped=tuple(skipped),
     )
 
 

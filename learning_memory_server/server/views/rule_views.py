@@ -89,7 +89,7 @@ def whose(origin: Origin) -> str:
     said = {
         OriginKind.ADDED: "you",
         OriginKind.FILE: name,
-        OriginKind.MEMORY: f"Claude Code's memory {name}",
+        OriginKind.MEMORY: f"Claude Code's {name}",
         OriginKind.REFUSAL: f"your refusal of `{name}`" if name else "a refusal of yours",
         OriginKind.REPORT: f"`{name}` in past sessions" if name else "past sessions",
         OriginKind.PREFERENCE: "a preference that you kept",
