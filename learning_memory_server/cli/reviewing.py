@@ -142,7 +142,9 @@ def _listed(items: Sequence[_Item]) -> Result:
     views = [each.view() for each in items]
     out.records(
         out.Record(
-            [out.identity(str(each["id"])), str(each["kind"]), item.where], str(each["about"]), f"{each['text']} ({item.fared})"
+            [out.identity(str(each["id"])), str(each["kind"]), item.where],
+            str(each["about"]),
+            f"{each['text']} ({item.fared})",
         )
         for each, item in zip(views, items, strict=True)
     )

@@ -92,7 +92,8 @@ async def add(
             out.say(f'You have this rule already, since {out.date(known.changed_at)}: {name}, "{known.text}"')
             out.say(f"To put it in other words: learning-memory-server rule edit {name} TEXT", "dim", is_line=True)
             return
-        new = replace(new, id=known.id, created_at=known.created_at)
+        if known.state is not RuleState.RETIRED:
+            new = replace(new, id=known.id, created_at=known.created_at)
     out.facts(facts_of(new, is_new=True))
     is_for_start = new.when is When.SESSION
     _show_bounds(new, "--call, --file, --topic or --done choose another time." if is_for_start else "")
@@ -157,11 +158,14 @@ def _inside(folder: str) -> str:
     return str(PurePosixPath(path.relative_to(top)))
 
 
-@rule.command(example='3f2a91 "We use pnpm in web/, not npm"')
+@rule.command(example='3f2a91 "We use pnpm, not npm or yarn"')
 async def edit(
     name: IdArgument, text: Annotated[str, typer.Argument(metavar="TEXT", help="The new sentence.")]
 ) -> None:
-    """Change the sentence of a rule, and with it when agents see it. The counts stay."""
+    """Change the sentence of a rule, and with it when agents see it. The counts stay.
+
+    It is your sentence then; `rule show` still says where it came from.
+    """
     only_you("rule", "edit", name, text)
     settings = open_settings()
     old = find_rule(Offline(settings), name)
@@ -181,7 +185,12 @@ def reworded(old: Rule, text: str) -> Rule:
     shape = form_of(old.text)
     is_formed = (shape.pattern if shape else None) == old.pattern
     plain = replace(old, when=When.SESSION, pattern=None) if is_formed and not old.topic else old
-    new = formed(replace(plain, text=text, changed_at=utc_now()))
+    now = utc_now()
+    if text != old.text and old.origin.kind is not OriginKind.ADDED:
+        # The sentence that stands there is no other suggestion.
+        origin = Origin(OriginKind.ADDED, rule_views.whose(old.origin), now)
+        plain = replace(plain, origin=origin, words=old.words or old.text)
+    new = formed(replace(plain, text=text, changed_at=now))
     return replace(new, is_enforced=old.is_enforced and can_be_enforced(new))
 
 

@@ -33,7 +33,9 @@ class RuleState(StrEnum):
 class OriginKind(StrEnum):
     """Where the sentence of a rule comes from."""
 
-    ADDED = "added"  # A person has typed it for this purpose
+    ADDED = (
+        "added"  # A person has typed it for this purpose, in place of the sentence from `Origin.name` if that is set
+    )
     FILE = "file"  # A file of rules, such as CLAUDE.md
     MEMORY = "memory"  # A feedback memory of Claude Code
     REFUSAL = "refusal"  # The words with which a person refused a call
@@ -151,6 +153,8 @@ class Suggestion:
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
 
 
+PREFIX: Final = "rule_"
+_SHORT: Final = 6  # Characters of an id that tell a person's rules apart
 RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch
 
 
@@ -159,6 +163,11 @@ def count_id(rule: str, session: str) -> str:
     return f"count_{hashlib.sha256(f'{rule} {session}'.encode()).hexdigest()[:24]}"
 
 
+def short_id(name: str) -> str:
+    """Return the beginning of an id, by which a person names a rule."""
+    return name.removeprefix(PREFIX)[:_SHORT]
+
+
 def new_rule_id() -> str:
-    """Return a random id of 128 bits: whoever can guess it could answer in a person's place."""
-    return f"rule_{secrets.token_hex(16)}"
+    """Return a random id of 128 bits, so that no two stores have the same; what protects a rule is the terminal."""
+    return f"{PREFIX}{secrets.token_hex(16)}"

@@ -232,8 +232,8 @@ def test_without_a_past_session_the_report_says_where_it_looked(run: Run, past: 
     assert "No past session of this project was found in" in shown
     assert "offered by: learning-memory-server review" in shown
     (past / "CLAUDE.md").write_text("Be brief. " * 10_000)
-    for command in ("report", "review"):
-        assert "Not read: CLAUDE.md (too large)." in in_line(printed(run(command)))
+    for name in ("report", "review"):
+        assert "Not read: CLAUDE.md (too large)." in in_line(printed(run(name)))
 
 
 def test_the_review_says_where_a_yes_applies_and_whose_it_is(run: Run, past: Path, environment: Any) -> None:

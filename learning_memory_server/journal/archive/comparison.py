@@ -59,9 +59,10 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
         _sort(sorts["open entry"], ghap_id, same, known=known, gone=ghap_id in gone)
     for key, record in theirs.records.items():
         found = ours.records.get(key)
-        if found and record.kind == RULE.kind and found.data.get("imported"):
-            record = as_imported(record)  # Another store's is kept as a suggestion
-        same = found is not None and _content(found.data) == _content(record.data)
+        # A rule of another store is kept as a suggestion.
+        is_suggested = found is not None and record.kind == RULE.kind and bool(found.data.get("imported"))
+        kept = as_imported(record) if is_suggested else record
+        same = found is not None and _content(found.data) == _content(kept.data)
         difference = sorts.setdefault(record.kind, Difference())
         _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
     present = {(GHAP.kind, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()

@@ -171,7 +171,8 @@ def _read(path: Path, name: str, skipped: list[str], folder: Path | None = None)
             why = "a link to another place"
         elif (content := files.read(real)) is None:
             about = real.stat()
-            why = "no plain file" if not S_ISREG(about.st_mode) else "too large" if about.st_size > files.READ_MAX else why
+            why = "too large" if about.st_size > files.READ_MAX else why
+            why = why if S_ISREG(about.st_mode) else "no plain file"
         elif b"\0" in content:
             content, why = None, "no text"
     if content is None:
