@@ -20,7 +20,7 @@ _HARMLESS: Final = ("LEARNING_MEMORY_LOG_LEVEL",)
 _ENTRY_POINT: Final = "CLAUDE_CODE_ENTRYPOINT"
 _OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", _ENTRY_POINT)  # Of one session, not of a hub
 _OF_BUILDS: Final = "CI"
-"""This says that no person reads along. A project may set it for its own tools, so nothing is said of it."""
+"""It says that no person reads along. A project may set it for its own tools, so its user gets no warning."""
 _OF_THE_USER: Final = (
     *("APPDATA", "CLAUDE_CONFIG_DIR", "HOME", "LOCALAPPDATA", "TMPDIR"),
     *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
@@ -53,7 +53,7 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     """Remove the variables that the project's files set, and return a sentence for each.
 
     HOME becomes the user database's. If any was set, shared settings of network, model and redaction are also removed.
-    Where a file says that nobody reads along, a person is taken to: `claude -p` then refuses what would be asked about.
+    Where a file sets `CI` or Claude Code's entry point, the session counts as attended: calls are asked about.
     """
     home = locations.home()
     names = [name for name in environment if is_guarded(name) and (name, environment[name]) != ("HOME", home)]

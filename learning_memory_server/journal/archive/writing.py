@@ -168,7 +168,7 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
 def _is_of(project: str, record: JournalRecord, projects: Mapping[tuple[str, str], object]) -> bool:
     """Return whether a record goes into the archive of a project.
 
-    What the user refused or answered never does, nor how their rules fared.
+    Refused calls, answers and counts of rules never do.
     """
     is_users = record.kind in {ANSWER.kind, RULE_COUNT.kind} or "refusal" in record.data
     return projects.get((record.kind, record.id), project) == project and not is_users
