@@ -28,6 +28,9 @@ from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.recall.recall import with_iso_dates
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.forms.table import form_of
+from learning_memory_server.rules.suggesting.files import fitting
+from learning_memory_server.rules.suggesting.markdown import sentences
 from learning_memory_server.sharing import files
 from learning_memory_server.system.invisible import shown
 from learning_memory_server.system.ipc import jsonrpc
@@ -202,6 +205,9 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "a patch": lambda text: edits.edit_in("apply_patch", {"command": text}),
     "a message": lambda text: jsonrpc.read(text.encode()),
     "a shared lesson": lambda text: files.parse("2026-01-01-0123456789abcdef.md", text.encode()),
+    "the form of a sentence": form_of,
+    "a sentence that fits a rule": fitting,
+    "the sentences of a file of rules": lambda text: deque(sentences(text), 0),
     "settings in JSON": read_as_json,
     "settings in TOML": read_as_toml,
 }

@@ -27,7 +27,8 @@ def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
         else "Change the call and go on."
     )
     return Decision(
-        Permission.DENY, f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so it was not run. {end}"
+        Permission.DENY,
+        f"{named(meeting.rules, now)} This call breaks {_it(meeting.rules)}, so nothing of it was run. {end}",
     )
 
 
@@ -45,7 +46,7 @@ def person_of(meeting: Meeting) -> str:
     if not meeting.is_first or not meeting.rules:
         return ""
     rules = ", ".join(f'"{one_line(each.text)}" ({short_id(each.id)})' for each in meeting.rules)
-    return f"The agent was reminded of {rules}. No reminders in this session: {OFF}"
+    return f"The agent was reminded of {rules}. No reminders in the sessions that are open: {OFF}"
 
 
 def after(rules: Sequence[Rule], now: datetime) -> str:

@@ -185,6 +185,7 @@ def suggested_rule(rule: Rule) -> Rule:
         is_enforced=False,
         words="",
         replaces="",
+        suggestion="",
         imported=True,
     )
 

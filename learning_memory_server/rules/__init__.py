@@ -1,1 +1,1 @@
-"""What a person has said: calls that were refused, and answers to what agents may be shown."""
+"""Rules of a person: made from sentences, met at calls, and counted."""

@@ -3,13 +3,20 @@
 import pytest
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules.past.acts import act_of, goes_elsewhere, mark_of
-from learning_memory_server.rules.past.replay import Asked
+from learning_memory_server.rules.past.acts import act_of, mark_of
+from learning_memory_server.rules.past.events import Asked
 from tests.support import NOON
 
 
+def is_elsewhere(command: str, top: str, folder: str = "") -> bool:
+    act = act_of(Asked("1", "s", "", "Bash", {"command": command}, folder or top, NOON), top)
+    assert act
+    assert act.script
+    return act.is_elsewhere(act.script.commands[-1])
+
+
 @pytest.mark.parametrize(
-    ("command", "is_elsewhere"),
+    ("command", "expected"),
     [
         ("git commit -m tea", False),
         ("cd /work/shop && git commit -m tea", False),
@@ -25,14 +32,19 @@ from tests.support import NOON
         ('cd "$(mktemp -d)" && git commit -m tea', True),
     ],
 )
-def test_a_command_may_go_elsewhere(command: str, is_elsewhere: bool) -> None:
-    assert goes_elsewhere(command, "/work/shop") is is_elsewhere
+def test_a_command_may_go_elsewhere(command: str, expected: bool) -> None:
+    assert is_elsewhere(command, "/work/shop") is expected
+
+
+def test_a_shell_may_be_elsewhere_already() -> None:
+    assert is_elsewhere("git commit -m tea", "/work/shop", "/work/tea")
+    assert not is_elsewhere("git commit -m tea", "/work/shop", "/work/shop/web")
 
 
 @pytest.mark.parametrize("top", ["/work/shop/.worktrees/tea", "/work/shop/.claude/worktrees/tea/web"])
 def test_a_worktree_in_the_project_is_a_part_of_it(top: str) -> None:
-    assert not goes_elsewhere("cd /work/shop/.worktrees/bread && ls", top)
-    assert goes_elsewhere("cd /work/bread && ls", top)
+    assert not is_elsewhere("cd /work/shop/.worktrees/bread && ls", top)
+    assert is_elsewhere("cd /work/bread && ls", top)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,14 @@ def test_what_the_person_asks_for_in_this_turn_breaks_no_rule_about_asking(promp
 
 def test_a_yes_is_short() -> None:
     assert is_asked(("push",), "Yes, do it")
-    assert not is_asked(("push",), "Yes, and now look at why the tests of the parser are slow")
+    assert is_asked(("push",), "ok, go ahead please")
+    for other in (
+        "Yes, and now look at why the tests of the parser are slow",
+        "do the tests",
+        "please continue",
+        "go on",
+    ):
+        assert not is_asked(("push",), other)
 
 
 @pytest.mark.parametrize(
@@ -217,3 +224,57 @@ def test_no_sentence_takes_long(text: str) -> None:
     start = perf_counter()
     form_of(text)
     assert perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "calls", "verdict"),
+    [
+        (
+            "Use `git status --short`, not `git status`",
+            "git status --short | git status -s | git status -sb",
+            "followed",
+        ),
+        ("Use `git status --short`, not `git status`", "git status | git status -b", "broken"),
+        ("Always use `git --no-pager log`, not `git log`", "git --no-pager log -3 | git -P log", "followed"),
+        ("Always use `git --no-pager log`, not `git log`", "git log -3", "broken"),
+        ("Use `npm run test:unit` not `npm run test`", "npm run test:unit", "followed"),
+        ("Use `npm run test:unit` not `npm run test`", "npm test | npm run test", "broken"),
+        ("Use `docker compose -f x up` not `docker compose up`", "docker compose -f x up -d", "followed"),
+        ("Use `docker compose -f x up` not `docker compose up`", "docker compose --file x up", "followed"),
+        ("Use `docker compose -f x up` not `docker compose up`", "docker compose up", "broken"),
+        ("Use `pytest -n 2` not `pytest`", "pytest -n 2 | pytest -n2 a | python -m pytest -n 2", "followed"),
+        ("Use `pytest -n 2` not `pytest`", "pytest | python -m pytest -x", "broken"),
+        ("Use `git commit -s`, not `git commit`", "git commit -sm x | git commit --signoff -m x", "followed"),
+        ("Use `git commit -s`, not `git commit`", "git commit -m x", "broken"),
+        ("Use `npm run lint -- --fix`, not `npm run lint`", "npm run lint -- --fix", "followed"),
+        ("Use `make test lint`, not `make test`", "make test lint | make lint test", "followed"),
+        ("Never run `tsc`, run `tsc --noEmit`", "npx tsc --noEmit", "followed"),
+        ("Never use `sed -i`", "sed -i.bak s/a/b/ x | sed --in-place s/a/b/ x", "broken"),
+        ("Never use `sed -i`", "sed -n 1p x", "followed"),
+        ("Never run `docker run -i`", "docker run -it x | docker run --interactive x", "broken"),
+    ],
+)
+def test_a_wanted_command_that_has_the_words_of_the_forbidden_one_is_allowed(
+    sentence: str, calls: str, verdict: str
+) -> None:
+    formed = form_of(sentence)
+    assert formed
+    for call in calls.split(" | "):
+        assert judge(formed.pattern, Act(read(call)), Work()) == verdict, call
+
+
+@pytest.mark.parametrize(
+    "form", ["Use `{}`, not `{}`", "Always use `{}` instead of `{}`.", "Run `{}`. Never run `{}`."]
+)
+@pytest.mark.parametrize("command", ["git log", "npm run test", "pytest", "make test", "./gradlew test", "docker run"])
+def test_what_a_sentence_wants_is_never_forbidden_by_it(command: str, form: str) -> None:
+    program, _, rest = command.partition(" ")
+    for more in ("--short", "-s", "-n 2", "--a=b", "-C web", "-rf", "-- --fix", "lint", "-5", "-f a.yml", "&& ls"):
+        for wanted in (
+            f"{command} {more}",
+            f"{program} {more} {rest}".strip(),
+            f"time {command}",
+            f"cd a && {command}",
+        ):
+            formed = form_of(form.format(wanted, command))
+            assert not formed or judge(formed.pattern, Act(read(wanted)), Work()) is not Verdict.BROKEN, wanted

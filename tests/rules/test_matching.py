@@ -1,5 +1,6 @@
 """A call breaks a rule only if all that the pattern says is so, and one that follows it is seen as that."""
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -267,3 +268,104 @@ def test_nothing_raises(pattern: Pattern, text: str, form: MessageForm | None) -
     for each in (pattern, others):
         judge(each, Act(read(text), text, text), work)
         judge_end(each, work)
+
+
+ROOT: Final = "/work/shop"
+COMMITS: Final = Pattern(broken=(COMMIT,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cd /tmp/x && git init && git commit -m x",
+        "git -C /tmp/x commit -m x",
+        "git --git-dir=/tmp/x/.git --work-tree /tmp/x commit -m x",
+        "git --git-dir /tmp/x/.git commit -m x",
+        "cd ../other && git commit -m x",
+        "cd /work/shop-2; git commit -m x",
+        "pushd /tmp/x >/dev/null && git commit -m x",
+        "(cd /tmp/x; git commit -m x)",
+        "cd ~/notes && git commit -m x",
+        "cd && git commit -m x",
+        "cd $HOME/notes && git commit -m x",
+        'D=/tmp/x; cd "$D" && git commit -m x',
+        'cd "$(mktemp -d)" && git commit -m x',
+        'git -C "$TMPDIR/x" commit -m x',
+        "cd /tmp && cd x && bash -c 'git commit -m x'",
+        "bash -c 'cd /tmp/x && git commit -m x'",
+        "env -C /tmp/x git commit -m x",
+        "sudo -u bob -D /tmp/x git commit -m x",
+        "mkdir -p demo && cd demo && git init -q && git commit -m x",
+        "git init demo && git -C demo commit -m x",
+        "git clone --depth 1 https://a.b/c/demo.git && cd demo && git commit -m x",
+        "git clone https://a.b/c/demo.git web/d && cd web/d && git commit -m x",
+        "cd web && cd /tmp/x && git commit -m x",
+        "cd C:/other && git commit -m x",
+    ],
+)
+def test_a_command_that_works_elsewhere_breaks_a_rule_for_everywhere_only(text: str) -> None:
+    act = call(text, ROOT)
+    assert judge(COMMITS, act, Work()) is None
+    assert judge(COMMITS, act, Work(), is_everywhere=True) is BROKEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git commit -m x",
+        "cd web && git commit -m x",
+        "cd /work/shop/web && git commit -m x",
+        "cd ../shop && git commit -m x",
+        "(cd /tmp/x && git init) && git commit -m x",
+        "cd /tmp/x && ls && cd - && git commit -m x",
+        "pushd /tmp/x && ls && popd && git commit -m x",
+        "cd /tmp && cd /work/shop && git commit -m x",
+        "git -C web commit -m x",
+        "git commit -C HEAD",
+        'cd "$(git rev-parse --show-toplevel)" && git commit -m x',
+        'cd /tmp && cd "$CLAUDE_PROJECT_DIR/web" && git commit -m x',
+        'git -C "$PWD" commit -m x',
+        "cd `git rev-parse --show-toplevel`/web && git commit -m x",
+        "bash -c 'cd /tmp/x' ; git commit -m x",
+        "ssh host ls; git commit -m x",
+        "ssh host 'cd /srv/shop && git commit -m x'",
+        "git init && git commit -m x",
+        "cd /work/shop && git init && git commit -m x",
+        "git clone https://a.b/c/demo.git && git commit -m x",
+        "git worktree add -b tea ../tea && cd ../tea && git commit -m x",
+        "cd /work/shop-tea && git commit -m x",
+    ],
+)
+def test_a_command_in_the_project_breaks_its_rules_in_any_folder(text: str) -> None:
+    act = replace(call(text, ROOT), others=("/work/shop-tea",))
+    assert judge(COMMITS, act, Work()) is BROKEN
+
+
+def test_a_shell_that_is_elsewhere_may_come_back() -> None:
+    act = replace(call("git commit -m x", ROOT), folder="/work/x/y")
+    assert judge(COMMITS, act, Work()) is None
+    act = replace(call("cd ../../shop && git commit -m x", ROOT), folder="/work/x/y")
+    assert judge(COMMITS, act, Work()) is BROKEN
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("make -C /tmp/x deploy", None),
+        ("make --directory=/tmp/x deploy", None),
+        ("make -C ops deploy", BROKEN),
+        ("cd /tmp/x; make -C /work/shop deploy", BROKEN),
+    ],
+)
+def test_make_may_work_elsewhere(text: str, verdict: Verdict | None) -> None:
+    assert judge(Pattern((CallForm(("make", "deploy")),)), call(text, ROOT), Work()) is verdict
+
+
+def test_without_a_root_nothing_is_elsewhere() -> None:
+    assert judge(COMMITS, call("cd /tmp/x && git commit -m x"), Work()) is BROKEN
+
+
+def test_folders_of_windows_have_other_slashes() -> None:
+    root = "C:\\work\\shop"
+    assert judge(COMMITS, replace(call("cd web && git commit -m x", root), folder="C:\\work\\shop"), Work()) is BROKEN
+    assert judge(COMMITS, replace(call("git commit -m x", root), folder="C:\\work\\tea"), Work()) is None

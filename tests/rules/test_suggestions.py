@@ -19,6 +19,7 @@ from learning_memory_server.model.rule import (
 )
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting import suggestions
 from learning_memory_server.rules.suggesting.files import Sentence
 from tests.support import NOON
@@ -234,3 +235,31 @@ def test_two_that_contradict_each_other_are_a_pair(
 )
 def test_others_contradict_nothing(one: tuple[str, Pattern | None], two: tuple[str, Pattern | None]) -> None:
     assert suggestions.conflicts([suggested(*one), suggested(*two)], []) == []
+
+
+def suggested_by_form(text: str) -> Suggestion:
+    formed = form_of(text)
+    return suggested(text, formed.pattern if formed else None)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "are_a_pair"),
+    [
+        ("Always push when done", "never push without me", True),
+        ("Commit and push after every task", "Do not commit", True),
+        ("Use npm, not pnpm", "Use pnpm, not npm", True),
+        ("Use `pip`, not `uv`", "Use uv, not pip.", True),
+        ("Never run `make test`", "Run `make test` before you say that you are done.", True),
+        ("Use `git status`, not `git status --short`", "Use `git status --short`, not `git status`", True),
+        ("Never force push", "Always push when done", False),
+        ("Never push to main", "Always push when done", False),
+        ("Never amend commits", "Always commit when done", False),
+        ("Use `pytest -n 2`, not `pytest`", "Run `pytest` before you say that you are done.", False),
+        ("Use pnpm, not npm", "Use pnpm, not yarn", False),
+        ("Run the tests before each commit", "Always commit when done", False),
+    ],
+)
+def test_sentences_contradict_each_other_by_their_forms(one: str, two: str, are_a_pair: bool) -> None:
+    first, second = suggested_by_form(one), suggested_by_form(two)
+    assert suggestions.conflicts([first, second], []) == ([(first, second)] if are_a_pair else [])
+    assert suggestions.conflicts([second, first], []) == ([(second, first)] if are_a_pair else [])

@@ -11,8 +11,8 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
-from learning_memory_server.cli.person import only_you
-from learning_memory_server.cli.rules import find_rule
+from learning_memory_server.cli.rules.finding import find_rule
+from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
@@ -80,12 +80,8 @@ async def forget(
         otherwise = "Nothing is forgotten without a terminal to ask on. To agree, add --yes."
         is_wanted = not preview and out.agrees(question, otherwise, yes=yes and not has_rules)
         done = await connection.run("forget", **wanted, preview=False) if is_wanted else None
-    reply = done or found
-    document: dict[str, Any] = {"forgotten": done is not None}
-    document |= {name: reply[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    document = _forgotten(found, done)
     if done:
-        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
-        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
         document |= _look_at_backups(settings, rewrite=backups) if purge else {}
         _conclude_forgetting(document, settings)
     is_left = backups and document.get("backups") and not document["backups_rewritten"]
@@ -97,6 +93,16 @@ def _whole(stored: command.Offline, name: str) -> str:
     logs = (stored.value_log, stored.memory_log, stored.failure_log)
     is_other = not _SHORT(name) or any(log.find(name) for log in logs) or stored.collector.look_up([name]).found
     return name if is_other else find_rule(stored, name).id
+
+
+def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what was found and, if it was forgotten, what became of it."""
+    document: dict[str, Any] = {"forgotten": done is not None}
+    document |= {name: (done or found)[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    if done:
+        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
+        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+    return document
 
 
 def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:

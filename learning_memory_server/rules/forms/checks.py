@@ -7,6 +7,8 @@ from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.forms import phrases, vocabulary
 from learning_memory_server.rules.forms.commands import CODE, TERM, commands_in, needed, outside
 from learning_memory_server.rules.forms.sentences import Sentence
+from learning_memory_server.rules.patterns.matching import matches
+from learning_memory_server.rules.shell.script import Command
 
 _BEFORE: Final = r"\b(?:before|prior to)\s+(?:you |we )?(?:(?:every|each|any|all|the|a|new|making|creating|doing|make|create|do|your) )*(?:`?git )?"
 _WITHOUT: Final = r"(?: code| changes| anything)? (?:without|unless|until|before)\b"
@@ -31,8 +33,19 @@ _DONE: Final = re.compile(
     r"\b(?:at the end of|(?:when|once) (?:you are |you're )?(?:done|finished) with|after (?:finishing|completing)) "
     r"(?:every|each|any|a|the|your) (?:task|change|work|job|session)\b|"
     r"\b(?:when|once) (?:you are |you're )?(?:done|finished)\b|"
+    rf"{phrases.EACH_CHANGE}|"
     r"\b(?:before|prior to) (?:finishing|completing|completion|you finish|you are done|you're done|you stop|ending|hand-?off|handing (?:off|over)|you hand (?:off|over))\b",
     re.IGNORECASE,
+)
+_DELIVERY: Final = r"(?:commit|push)(?:\s+(?:your|the|all|any|it|them|everything|changes?|work|code|commits?|branch|to|remote|origin|github|upstream))*"
+_DELIVERIES: Final = rf"(?P<acts>{_DELIVERY}(?:\s*(?:,? and then|,? then|,? and|,|&)\s+{_DELIVERY})*)"
+_ALWAYS: Final = rf"(?:(?:{phrases.LEADS}|always|must|should|automatically|remember to|make sure to)[\s,]+)*"
+_DELIVERED: Final = tuple(
+    re.compile(text, re.IGNORECASE)
+    for text in (
+        rf"{_ALWAYS}{_DELIVERIES},?\s+{phrases.WHEN_DONE}[.!]*",
+        rf"{_ALWAYS}{phrases.WHEN_DONE},?\s+{_ALWAYS}{_DELIVERIES}[.!]*",
+    )
 )
 _RUN: Final = r"(?:run|execute|verify|check|ensure|make sure|do)\b"
 _ORDERS: Final = re.compile(
@@ -67,6 +80,18 @@ def done(sentence: Sentence) -> Pattern | None:
     """Take "run the tests before saying that it is done": at the end of work, not before a call."""
     forms = _to_run(sentence) if _DONE.search(sentence.text) else ()
     return Pattern(first=forms) if forms else None
+
+
+def delivered(sentence: Sentence) -> Pattern | None:
+    """Take "always push when done", "commit and push after each task": at the end of work, not before a call."""
+    for part in sentence.parts:
+        text = ", ".join(part)
+        if found := next(filter(None, (each.fullmatch(text) for each in _DELIVERED)), None):
+            acts = found["acts"].lower()
+            return Pattern(
+                first=tuple(CallForm(each) for each in (vocabulary.COMMIT, vocabulary.PUSH) if each[1] in acts)
+            )
+    return None
 
 
 def _to_run(sentence: Sentence) -> tuple[CallForm, ...]:
@@ -106,6 +131,15 @@ def _reasonless(sentence: Sentence) -> str:
     if not timed:
         return ""
     at = timed[0]
-    is_alone = not CODE.search(parts[at]) and not _checks(parts[at])
-    chosen = [parts[at], *(parts[at + 1 : at + 2] if is_alone else [])]
-    return ": ".join(chosen)
+    following = parts[at + 1 : at + 2]
+    is_known = bool(CODE.search(parts[at])) or (bool(_checks(parts[at])) and not _names_another(parts[at], following))
+    return ": ".join([parts[at], *([] if is_known else following)])
+
+
+def _names_another(text: str, following: list[str]) -> bool:
+    """Return whether nothing but commands follows the end of work, none of which may be a check that is named there."""
+    rest = "".join(following)
+    named = [Command(tuple(each.split())) for each in CODE.findall(rest)]
+    known = [CallForm((), vocabulary.CHECKED[each]) for each in _checks(text)]
+    is_list = bool(named) and not outside(rest).strip(" .,") and _DONE.search(text)
+    return bool(is_list) and not any(matches(form, each) for form in known for each in named)

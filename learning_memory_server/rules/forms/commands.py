@@ -1,17 +1,20 @@
 """Commands that a sentence names, and the calls that they stand for."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.forms import vocabulary
+from learning_memory_server.rules.patterns.matching import matches
+from learning_memory_server.rules.shell import calls, options, programs
+from learning_memory_server.rules.shell.script import read
 
 CODE: Final = re.compile(r"`([^`]+)`")
 _SCRIPT: Final = re.compile(r"[a-z][\w-]*(?::[\w-]+)+")
 _PATH: Final = re.compile(r"(?:\./|[\w.-]+/)[\w./-]+\.(?:sh|py|js|ts|rb|pl)")
 _PLACEHOLDER: Final = re.compile(r"<.*>|\[.*\]|\{.*\}|\.{3}|…|\*+|[A-Z_]{2,}|file|files|path|\$\w+")
-_CHAINED: Final = re.compile(r"\s*(?:&&|\|\||[;|])\s*")
+CHAINED: Final = re.compile(r" {0,2}(?:&&|\|\||[;|]) {0,2}")
 _PLAIN_WORDS: Final = rf"(?:\s+(?:{'|'.join(sorted(vocabulary.SUBCOMMANDS))}|--?\w[\w-]*)(?![\w-]))*"
 
 
@@ -36,7 +39,7 @@ def commands_in(text: str, term: str = TERM) -> list[str] | None:
         if each["term"] is None:
             continue
         is_code = each["term"].startswith("`")
-        for command in _CHAINED.split(each["term"].strip("` $") if is_code else each["term"].lower()):
+        for command in CHAINED.split(each["term"].strip("` $") if is_code else each["term"].lower()):
             if not is_command(command):
                 return None
             found.append(command)
@@ -62,22 +65,55 @@ def is_script(text: str) -> bool:
     return bool(_SCRIPT.fullmatch(text))
 
 
-def forbidden(command: str) -> tuple[CallForm, ...]:
-    """Return the calls of a command that is forbidden; none if it is of too many uses."""
+def forbidden(command: str, wanted: Sequence[str] = ()) -> tuple[CallForm, ...]:
+    """Return the calls of a command that is forbidden; none if it is of too many uses.
+
+    A `wanted` command that is the same with more words is not forbidden; none, too, if no form can tell them apart.
+    """
+    forms = tuple(_forms(command, wanted))
+    allowed = [each for text in wanted for each in read(text).commands]
+    return () if any(matches(form, each) for form in forms for each in allowed) else forms
+
+
+def _forms(command: str, wanted: Sequence[str]) -> Iterator[CallForm]:
     words = _words(command)
     subs = tuple(_until_option(words))
-    options = tuple(words[len(subs) :])
+    given = tuple(words[len(subs) :])
     if not subs or (subs[0] in vocabulary.PIPED and len(words) == 1):
-        return ()
+        return
     lacking = vocabulary.LOOKS.get(subs, vocabulary.ELSEWHERE.get(subs[0], ()) if len(words) == 1 else ())
-    forms = []
+    for more in filter(None, (_beyond(command, each) for each in wanted)):
+        if not all(map(_is_name, more)):
+            return
+        lacking = (*lacking, *more)
     for name in vocabulary.ALIASES.get(subs[0], (subs[0],)):
-        if len(options) == 1:
-            same = vocabulary.OPTIONS.get(options[0], (options[0],))
-            forms.append(CallForm((name, *subs[1:]), same))
+        if len(given) == 1:
+            names = options.same(calls.parsed((name, *subs[1:], *given)), given[0])
+            having = tuple(sorted(names, key=lambda each: (-len(each), each)))
+            yield CallForm((name, *subs[1:]), having, lacking)
         else:
-            forms.append(CallForm((name, *subs[1:], *options), lacking=lacking))
-    return tuple(forms)
+            yield CallForm((name, *subs[1:], *given), lacking=lacking)
+
+
+def _beyond(command: str, wanted: str) -> tuple[str, ...]:
+    """Return the words that a wanted command has and a shorter one lacks; none if their calls differ otherwise.
+
+    An empty word stands for the same command.
+    """
+    one, two = (calls.parsed(tuple(_words(each))) for each in (command, wanted))
+    rest = two.operands[len(one.operands) :]
+    if one.program in programs.TARGETS:
+        rest = [each for each in two.operands if each not in one.operands]
+    is_same = one.program == two.program and len(rest) + len(one.operands) == len(two.operands)
+    is_within = two.operands[: len(one.operands)] == one.operands or one.program in programs.TARGETS
+    if not (is_same and is_within and options.names(one) <= options.names(two)):
+        return ()
+    return (*rest, *sorted(options.names(two) - options.names(one))) or ("",)
+
+
+def _is_name(word: str) -> bool:
+    """Return whether a word says the same in each call: not the number in `git log -5`."""
+    return bool(word) and not word.removeprefix("-").isdigit()
 
 
 def needed(command: str) -> CallForm | None:
@@ -100,10 +136,15 @@ def needed(command: str) -> CallForm | None:
     return CallForm((subs[0],), (name, f"{name}:*", *(("t",) if name == "test" else ())))
 
 
-def followed(command: str) -> tuple[CallForm, ...]:
-    """Return the calls of a command that is wanted instead of another."""
-    words = tuple(_until_option(_words(command)))
-    return (CallForm(words),) if words else ()
+def followed(command: str, instead_of: Iterable[str] = ()) -> tuple[CallForm, ...]:
+    """Return the calls of a command that is wanted instead of others: of the same one, with all of its options."""
+    words = _words(command)
+    if not words:
+        return ()
+    call = calls.parsed(tuple(words), most=1)
+    named = (words[0], *_until_option(words[call.starts[0] :] if call.starts else ()))
+    has_more = any(_beyond(each, command) for each in instead_of)
+    return (CallForm((*named, *(sorted(options.names(calls.parsed(tuple(words)))) if has_more else ()))),)
 
 
 def _of_module(words: list[str]) -> CallForm | None:

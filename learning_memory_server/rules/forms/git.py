@@ -6,7 +6,7 @@ from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.forms import phrases, signs, vocabulary
-from learning_memory_server.rules.forms.commands import forbidden
+from learning_memory_server.rules.forms.commands import CODE, forbidden
 from learning_memory_server.rules.forms.sentences import Sentence
 from learning_memory_server.rules.forms.vocabulary import ADD, COMMIT, MERGE, PUSH
 
@@ -29,6 +29,9 @@ def unasked(sentence: Sentence) -> Pattern | None:
     for ban in sentence.bans():
         if not _DOING.fullmatch(ban.bare) or f"{ban.what}:" in sentence.text:  # A list of what is meant follows
             continue
+        others = [each for each in CODE.findall(sentence.text) if f"`{each}`" not in ban.what]
+        if not ban.is_asked and any(re.search(_VERB, each) for each in others):
+            continue  # One way to do it in place of another
         things = list(_things(ban.bare))
         if things and (ban.is_asked or set(things) <= _FLAT):
             return _pattern(things, is_asked=ban.is_asked)

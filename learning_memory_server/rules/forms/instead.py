@@ -7,6 +7,7 @@ from typing import Final
 from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.forms import phrases, vocabulary
 from learning_memory_server.rules.forms.commands import (
+    CHAINED,
     CODE,
     COMPARED,
     TERM,
@@ -20,7 +21,7 @@ from learning_memory_server.rules.forms.sentences import Ban, Sentence
 from learning_memory_server.rules.shell import wrappers
 
 _LISTED: Final = rf"(?:{COMPARED})(?:\s*(?:,|/|&|,? or|,? and|,? nor)\s*(?:{COMPARED}))*"
-_ASIDE: Final = re.compile(r"\s*\((?:[^()`]|`[^`]*`)*\)")
+_ASIDE: Final = re.compile(r" ?\((?:[^()`]|`[^`]*`)*+\)")
 _INSTEAD: Final = re.compile(
     rf"(?P<wanted>{_LISTED})(?P<middle>[^`.;]{{0,30}}?)\s*(?:,\s*)?(?:instead of|rather than|in place of|in favou?r of|(?:and |,)? ?(?:not|never)|over)\s+"
     rf"(?:(?:using|use|running|run|calling|call|plain|raw|bare|direct|directly|the|a|invoking|with|via)\s+)*(?P<other>{_LISTED})(?P<rest>.*)$"
@@ -92,8 +93,8 @@ def _replaced(wanted: str, other: str, rest: str, middle: str) -> Pattern | None
         return None
     if any(tuple(each.split()) in vocabulary.HARMLESS and each.split()[0] == new[0].split()[0] for each in old):
         return None
-    broken = tuple(form for each in old for form in _in_scope(each, scope))
-    return Pattern(broken, tuple(form for each in new for form in followed(each))) if broken else None
+    broken = tuple(form for each in old for form in _in_scope(each, scope, new))
+    return Pattern(broken, tuple(form for each in new for form in followed(each, old))) if broken else None
 
 
 def _is_of_all(scope: str, old: list[str]) -> bool:
@@ -108,9 +109,10 @@ def _is_of_all(scope: str, old: list[str]) -> bool:
     return is_whole and (words <= uses or all(len(each.split()) > 1 for each in old))
 
 
-def _in_scope(command: str, scope: str) -> tuple[CallForm, ...]:
+def _in_scope(command: str, scope: str, wanted: list[str]) -> tuple[CallForm, ...]:
     """Return the calls of a command; only those that install something, if that is all that is meant."""
-    if options := vocabulary.SEARCHES.get(command):
+    is_same = any(each.split()[0] == command for each in wanted)
+    if (options := vocabulary.SEARCHES.get(command)) and not is_same:
         return (CallForm((command,), options),)
     installs = vocabulary.INSTALLS.get(command, ())
     if (
@@ -119,19 +121,24 @@ def _in_scope(command: str, scope: str) -> tuple[CallForm, ...]:
         and not re.search(r"\b(?:run\w*|scripts|commands)\b", scope)
     ):
         return tuple(CallForm((command, each)) for each in installs)
-    return forbidden(command)
+    return forbidden(command, wanted)
 
 
 def _is_run_by_another(wanted: list[str], banned: list[str]) -> bool:
     """Return whether a command that is wanted runs one that is not: `uv run python` is a call of `python`, too."""
     managers = vocabulary.USES.keys() | wrappers.WRAPPERS.keys()
-    wrapping = [each for each in wanted if {each.split()[0], " ".join(each.split()[:2])} & wrappers.WRAPPERS.keys()]
+    wrapping = [each for each in wanted if _runs_another(each.split())]
     return any(f" {old} " in f" {new} " or old.split()[0] not in managers for new in wrapping for old in banned)
 
 
+def _runs_another(words: list[str]) -> bool:
+    is_module = words[0] in vocabulary.INTERPRETERS and words[1:2] == ["-m"]
+    return is_module or bool({words[0], " ".join(words[:2])} & wrappers.WRAPPERS.keys())
+
+
 _RUN: Final = re.compile(
-    r"^(?:(?:use|run|call|invoke|execute|type|do|try|using|running|calling|(?:delete|remove)(?: files?| things| folders?| directories)? (?:with|using|via)|install with|directly|raw|plain|bare|`?command`?|commands?)\s+)*(?P<terms>.+?)"
-    r"(?:\s+(?:commands?|directly|itself|alone|yourself|to (?:install|manage|add|update|run|delete|remove) (?:\w+ ?){0,3}|for (?:anything|everything)))*$",
+    r"^(?:(?:use|run|call|invoke|execute|type|do|try|using|running|calling|(?:delete|remove)(?: files?| things| folders?| directories)? (?:with|using|via)|install with|directly|raw|plain|bare|`?command`?|commands?) )*(?P<terms>.+?)"
+    r"(?: (?:commands?|directly|itself|alone|yourself|to (?:install|manage|add|update|run|delete|remove) (?:\w+ ?){0,3}|for (?:anything|everything)))*$",
     re.IGNORECASE,
 )
 
@@ -143,7 +150,8 @@ def never(sentence: Sentence) -> Pattern | None:
     if _TELLS.search(outside(sentence.text)):
         return None
     for ban in sentence.bans():
-        forms = _of_ban(ban)
+        others = [each for each in CODE.findall(sentence.text) if f"`{each}`" not in ban.what]
+        forms = _of_ban(ban, [each for chain in others for each in CHAINED.split(chain) if each])
         broken += forms
         asked |= {ban.is_asked} if forms else set()
     named = {" ".join(form.words) for form in broken}
@@ -156,7 +164,7 @@ def never(sentence: Sentence) -> Pattern | None:
     return Pattern(tuple(dict.fromkeys(broken)), _wanted_beside(sentence, broken), asked=words)
 
 
-def _of_ban(ban: Ban) -> list[CallForm]:
+def _of_ban(ban: Ban, others: list[str]) -> list[CallForm]:
     text = _ASIDE.sub("", ban.core)
     if re.search(r"\b(?:instead of|rather than)\b", text):
         return []
@@ -166,7 +174,7 @@ def _of_ban(ban: Ban) -> list[CallForm]:
     if is_script(script) and terms.startswith("`") and re.match(r"(?:use|run|call|invoke|execute)\b", ban.what):
         return [CallForm((each,), (script,)) for each in vocabulary.RUNNERS]
     commands = commands_in(terms, TERM)
-    return [form for each in commands or () for form in forbidden(each)]
+    return [form for each in commands or () for form in forbidden(each, others)]
 
 
 def _asked_words(form: CallForm) -> Iterator[str]:

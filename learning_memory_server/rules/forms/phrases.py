@@ -65,9 +65,27 @@ FRAME: Final = (
 PERSON: Final = (
     "\\b(?:ask|asks|asked|asking|told|tell|tells|telling|request|requests|requested|permission|consent|instruct\\w*|say so|says so|"
     "say it|i say|go-ahead|go ahead|unprompted|explicit(?:ly)?|want (?:you|it|me)|my (?:\\w+ )?(?:ok|okay|yes|approval|confirmation|word)|approv\\w*|"
-    "confirm\\w*|authoriz\\w*|authoris\\w*|sign-?off)\\b"
+    "confirm\\w*|authoriz\\w*|authoris\\w*|sign-?off|without me(?! (?:having|needing)\\b))\\b"
 )
 """Phrases for: only if the person asks."""
+
+_UNIT: Final = r"(?:tasks?|jobs?|sessions?|work|features?|(?:code |file )?(?:changes?|edits?))"
+
+EACH_CHANGE: Final = (
+    r"\bafter (?:(?:every|each|any) (?:single )?(?:set of )?(?:code |file )?(?:changes?|edits?)\b|"
+    r"(?:making|doing) (?:(?:any|each|every|code|your|the|all) )*(?:changes?|edits?)\b|"
+    r"(?:changing|editing|modifying) (?:(?:any|the|your) )?(?:code|source)\b|(?:any )?code changes\b)"
+    r"(?! (?:to|in|of|on|that|which|where|under|inside|with|for|files?)\b(?! (?:the |any |your )?(?:code|source|codebase)\b))"
+)
+"""Phrases for: whenever code has been changed."""
+
+WHEN_DONE: Final = (
+    r"(?:(?:when(?:ever)?|once|after|as soon as) (?:(?:you are|you're|you have|everything is|all is|the (?:task|work) is|work is|it is|it's) )?"
+    rf"(?:done|finished|completed?)(?: (?:with )?(?:(?:a|an|the|each|every|any|your) )?{_UNIT})?|"
+    rf"at the end of (?:a|the|each|every|your|any) {_UNIT}|"
+    rf"after (?:(?:completing|finishing) )?(?:a|an|the|each|every|any|your) {_UNIT})"
+)
+"""Phrases for: at the end of work."""
 
 SEEN_ELSEWHERE: Final = (
     "\\b(?:tests?|testing|lint\\w*|review\\w*|ci|builds?|green|pass\\w*|secrets?|hotfix\\w*|code ?owners?|maintainers?|team|lead|colleague|"

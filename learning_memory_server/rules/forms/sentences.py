@@ -11,15 +11,15 @@ _MARKS: Final = re.compile(r"^(?:[-*+•>]\s+|\d+[.)]\s+|\[[ xX]\]\s+|[^\w`\"'(#
 _EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=[\w.!])[*_](?!\w)")
 _HIDDEN: Final = re.compile(r"`[^`]*`|\"[^\"]*\"|\((?:[^()`]|`[^`]*`)*\)")
 _FULL_STOPS: Final = re.compile(
-    r"(?:(?<=\S)[.!?]+(?=[\s)]|$)|[;\u3002\uff1b\uff01]|\s+[-\u2013\u2014]{1,2}\s+|—|(?<![bB][yY]):(?=\s|$)|\uff1a|→)\s*"
+    r"(?:(?<=\S)[.!?]{1,3}(?=[\s)]|$)|[;\u3002\uff1b\uff01]| {1,2}[-\u2013\u2014]{1,2} {1,2}|—|(?<![bB][yY]):(?=\s|$)|\uff1a|→) {0,2}"
 )
 _COMMAS: Final = re.compile(
-    rf"[,\uff0c]\s*(?=(?:{phrases.STARTS})\b)|\s+(?:and|but) (?=(?:never|always|don't|do not|must not)\b)",
+    rf"[,\uff0c] {{0,2}}(?=(?:{phrases.STARTS})\b)| {{1,2}}(?:and|but) (?=(?:never|always|don't|do not|must not)\b)",
     re.IGNORECASE,
 )
 
-_ASIDE: Final = re.compile(r"\s*\((?:[^()`]|`[^`]*`)*\)")
-_BANNING_ASIDE: Final = re.compile(r"\s*\(((?:never|not|no|do not|don't) (?:[^()`]|`[^`]*`)*)\)", re.IGNORECASE)
+_ASIDE: Final = re.compile(r" ?\((?:[^()`]|`[^`]*`)*+\)")
+_BANNING_ASIDE: Final = re.compile(r" ?\(((?:never|not|no|do not|don't) (?:[^()`]|`[^`]*`)*+)\)", re.IGNORECASE)
 
 _LEAD: Final = rf"^(?:(?:{phrases.LEADS})[\s,]+)*"
 _NEVER: Final = re.compile(rf"{_LEAD}(?:{phrases.NEVER})\s+(?:even |be allowed to )?(?P<what>.+)$", re.IGNORECASE)
@@ -48,7 +48,7 @@ _CONDITIONAL: Final = re.compile(
     rf"^(?:and |but |or )*(?:(?:{phrases.CONDITIONS})|on|in|for|once|as long as)\b", re.IGNORECASE
 )
 _EXCEPTION: Final = re.compile(phrases.EXCEPTIONS, re.IGNORECASE)
-_EVEN: Final = re.compile(r",?\s*\b(?:not )?even (?:if|when|for|on|in|a|though)\b.*$", re.IGNORECASE)
+_EVEN: Final = re.compile(r",? ?\b(?:not )?even (?:if|when|for|on|in|a|though)\b.*$", re.IGNORECASE)
 _FRAME: Final = re.compile(phrases.FRAME, re.IGNORECASE)
 _FRAMED: Final = re.compile(rf"^(?:{phrases.FRAME})$", re.IGNORECASE)
 _PERSON: Final = re.compile(phrases.PERSON, re.IGNORECASE)

@@ -105,8 +105,9 @@ DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
 YES: Final = frozenset(
     "yes yep yeah y sure ok okay go do ja oui si da please 네 예 응 좋아 好 好的 是 可以 はい".split()
 )
-YES_MAX: Final = 3
-"""First words of prompts such as "yes, go ahead", and how many words they have at most."""
+YES_MORE: Final = frozenset("it that this ahead now please then thanks do go sure bitte gern merci".split())
+"""First words of prompts such as "yes, go ahead", and their other words: "do the tests" is no yes, and "go on" is none
+to what comes next."""
 
 LABEL_MAX: Final = 5
 """Words of a line that says how messages are, without a verb: "Commit messages: one line"."""

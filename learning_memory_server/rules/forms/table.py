@@ -27,6 +27,7 @@ class Formed(NamedTuple):
 _FORMS: Final[tuple[tuple[str, When, Callable[[Sentence], Pattern | None]], ...]] = (
     ("no AI trailer in commits", When.CALL, message_forms.trailer),
     ("checks before saying that it is done", When.DONE, check_forms.done),
+    ("a commit or a push when it is done", When.DONE, check_forms.delivered),
     ("checks before a commit or a push", When.CALL, check_forms.first),
     ("no force push", When.CALL, git_forms.force),
     ("no push to main", When.CALL, git_forms.branch),
@@ -36,6 +37,7 @@ _FORMS: Final[tuple[tuple[str, When, Callable[[Sentence], Pattern | None]], ...]
     ("squash merges", When.CALL, git_forms.squash),
     ("form of messages", When.CALL, message_forms.message),
     ("files that are not edited", When.FILE, file_forms.edited),
+    ("one folder in place of another", When.FILE, file_forms.placed),
     ("one command in place of another", When.CALL, command_forms.instead),
     ("a command that is never run", When.CALL, command_forms.never),
 )

@@ -57,19 +57,6 @@ ALIASES: Final = _table(pip="pip pip3", trash="trash trash-put")
 ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global", "--version", "-v", "--help"))
 """Words with which a package manager does not touch the project: such a call breaks no rule about it."""
 
-OPTIONS: Final = {
-    option: same
-    for same in (
-        ("--force", "-f"),
-        ("--all", "-A"),
-        ("--volumes", "-v"),
-        ("--no-verify", "-n"),
-        ("--interactive", "-i"),
-    )
-    for option in same
-}
-"""Options that are the same."""
-
 _DEPLOYS_NOT: Final = (
     "ls list inspect logs env build pull dev domains alias certs whoami projects project link help".split()
 )
@@ -179,9 +166,6 @@ INSTALLS: Final = _table(
     conda="install",
 )
 """How a package manager installs."""
-
-LOOKING: Final = {word for table in (LOOKS, ELSEWHERE) for words in table.values() for word in words}
-"""Words with which no command breaks a rule: a person need not read them."""
 
 ADD: Final = ("git", "add")
 COMMIT: Final = ("git", "commit")

@@ -4,40 +4,27 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules.past.replay import BASH, EDITS, Asked
+from learning_memory_server.rules.past.events import BASH, EDITS, Asked
 from learning_memory_server.rules.patterns.matching import Act
 from learning_memory_server.rules.shell.script import read
 
 _WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
-
 _WORKTREES: Final = re.compile(r"/(?:\.claude/)?\.?worktrees/[^/]+.*$")
-_GOES: Final = re.compile(r"(?:^|[\s;&|(`])(?:cd|pushd|git -C)\s+[\"']?((?:/|~/|\$\w)[^\s;&|)\"'`]*)")
-_MAKES: Final = re.compile(r"\bgit (?:init|clone)\b|\bmktemp\b")
 
 
 def act_of(asked: Asked, top: str) -> Act | None:
-    """Return a call as what rules judge; None if it is neither a command of bash nor an edit, or elsewhere.
+    """Return a call as what rules judge; None if it is neither a command of bash nor an edit in the project.
 
-    Files are relative to the project's root, the folder `top`, or to that of a worktree in it.
+    Files are relative to the folder `top`, the project's root, or to the root of a worktree in it. A session may have
+    begun in a folder of its project: then one above it may be the top.
     """
     if asked.tool == BASH:
-        is_here = asked.call and not goes_elsewhere(asked.call, top or asked.folder)
-        return Act(read(asked.call), root=top) if is_here else None
+        root, home = top or asked.folder, _WORKTREES.sub("", top)
+        others = (home,) if home else ()
+        return Act(read(asked.call), "", "", "", root, asked.folder, others, has_top=False) if asked.call else None
     if asked.tool not in EDITS or not (file := _file(asked, top)):
         return None
     return Act(None, file, *_change(asked), root=top)
-
-
-def goes_elsewhere(command: str, top: str) -> bool:
-    """Return whether a command goes to a folder that is neither in the project nor above it, or makes a repository.
-
-    A commit to a repository in a temporary folder is no commit to the project.
-    """
-    home = _WORKTREES.sub("", top)
-    places = [match.rstrip("/") or "/" for match in _GOES.findall(command)]
-    return _MAKES.search(command) is not None or any(
-        not (f"{place}/".startswith(f"{home}/") or f"{top}/".startswith(f"{place}/")) for place in places
-    )
 
 
 def _file(asked: Asked, top: str) -> str:
@@ -74,5 +61,5 @@ def _spelt(glob: str) -> str:
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
-    """Return the words, or globs of words, of which a call has one: its program, else what it has to have."""
+    """Return words, or globs of words: a call has one of them. A program is one; without it, all that may be had."""
     return (form.words[0].rpartition("/")[2],) if form.words else form.having

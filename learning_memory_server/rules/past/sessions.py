@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +12,11 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.model.rule import Origin, OriginKind, Pattern, Suggestion, When
+from learning_memory_server.model.rule import Rule, Suggestion
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past.counting import Replay
-from learning_memory_server.rules.past.record import Past
-from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.past import Past
+from learning_memory_server.rules.past.replay import Replay
 from learning_memory_server.rules.suggesting.refusals import refusal_of
 
 
@@ -32,14 +31,14 @@ class Transcript:
 
 @dataclass(eq=False)
 class Sessions:
-    """Reads transcripts; `known` are the suggestions whose breaches are counted while they are read.
+    """Reads transcripts; `known` are suggestions and rules whose breaches are counted while they are read.
 
-    Of suggestions that come of what was read, breaches are counted afterwards, by what is kept of calls.
+    Some suggestions come from the transcripts: their breaches are counted afterwards, in the kept calls.
     """
 
     gate: RedactionGate
     own: Path  # Only in the client's own folder do refused calls count: elsewhere anybody may have written them
-    known: Sequence[Suggestion]
+    known: Sequence[Suggestion | Rule]
     has_strayed: Callable[[str | None, Beginning], bool]
     passed: Passed
     names: set[str] = field(default_factory=set, init=False)
@@ -53,7 +52,7 @@ class Sessions:
     _late: Replay | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.replay = Replay(_patterns(self.known))
+        self.replay = Replay(self.known)
 
     async def read(self, found: Sequence[Transcript], progress: Callable[[int, int], object]) -> None:
         """Read transcripts, each file's events in order."""
@@ -68,9 +67,9 @@ class Sessions:
             await self._read(each, done, hears=is_own[number])
 
     def count(self, more: Iterable[Suggestion]) -> None:
-        """Count the breaches of suggestions that come of what was read."""
-        self._late = Replay(patterns := _patterns(more))
-        for transcript, events in self._tape if patterns else ():
+        """Count the breaches of suggestions from the transcripts."""
+        self._late = Replay(more)
+        for transcript, events in () if self._late.is_empty else self._tape:
             self._late.begin(transcript.began)
             for event in events:
                 self._late.see(event)
@@ -85,7 +84,7 @@ class Sessions:
         ]
 
     async def past(self) -> dict[str, Past]:
-        """Return how the suggestions with a pattern fared, by their ids."""
+        """Return how the suggestions and rules with a pattern fared, by their ids."""
         since = self.replay.since
         found = self.replay.past(_shown, since)
         found |= self._late.past(_shown, since) if self._late else {}
@@ -126,15 +125,6 @@ class Sessions:
 def _say(progress: Callable[[int, int], object], before: int, total: int, done: int) -> None:
     """Say how much is read, by how much of a file is."""
     progress(before + done, total)
-
-
-def _patterns(given: Iterable[Suggestion]) -> dict[str, tuple[When, Pattern, datetime | None]]:
-    """Return the patterns of suggestions by their ids, each with the day from which on it can be broken."""
-    return {each.id: (each.when, each.pattern, _written(each.origin)) for each in given if each.pattern}
-
-
-def _written(origin: Origin) -> datetime | None:
-    return origin.at if origin.kind is OriginKind.FILE else None
 
 
 def _shown(asked: Asked) -> str:

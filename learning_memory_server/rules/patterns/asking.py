@@ -17,7 +17,7 @@ _BUT_DO: Final = frozenset({"forget", "hesitate"})
 
 
 def is_asked(words: Iterable[str], prompt: str) -> bool:
-    """Return whether a clause of a prompt has one of these words, in any ending, and no negation before it."""
+    """Return whether a clause of a prompt has one of the words, in any ending, and no negation before it."""
     wanted = {_stem(each.casefold()) for each in words}
     joined = [each for each in wanted if not each.isascii()]  # Chinese and Korean words stand in longer ones
     return (
@@ -30,7 +30,7 @@ def is_asked(words: Iterable[str], prompt: str) -> bool:
 def _is_yes(prompt: str) -> bool:
     """Return whether a prompt is nothing but a yes to a question of the agent."""
     found = [each.casefold() for each in _WORD.findall(prompt)]
-    return 0 < len(found) <= signs.YES_MAX and found[0] in signs.YES
+    return found[:1] != [] and found[0] in signs.YES and set(found) <= signs.YES_MORE | signs.YES
 
 
 def _is_asked(clause: str, wanted: set[str]) -> bool:

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
-from learning_memory_server.rules.patterns import globs, messages
+from learning_memory_server.rules.patterns import globs, messages, places
 from learning_memory_server.rules.patterns.asking import is_asked
-from learning_memory_server.rules.shell import calls, programs
+from learning_memory_server.rules.shell import calls, options, programs
 from learning_memory_server.rules.shell.script import Command, Script
 
 _CLUSTER: Final = re.compile(r"-[A-Za-z]+")
@@ -17,7 +17,7 @@ _HEADS: Final = "refs/heads/"
 
 
 class Verdict(StrEnum):
-    """What an act is to a rule that it is about."""
+    """The two ways in which an act meets a rule."""
 
     BROKEN = "broken"
     FOLLOWED = "followed"
@@ -25,18 +25,27 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What an agent is about to do: a command, or an edit of a file."""
+    """A command, or an edit of a file, before an agent runs it."""
 
     script: Script | None
     file: str = ""  # relative to the project's root
     content: str = ""  # what the edit writes
     before: str = ""  # what stood there
     root: str = ""  # the project's root: without it, whole paths in commands are not judged
+    folder: str = ""  # where the command starts, a whole path; the root if that is not known
+    others: tuple[str, ...] = ()  # other folders of the project, such as its worktrees
+    has_top: bool = True  # whether the root is known to be the project's top folder
+
+    def is_elsewhere(self, command: Command) -> bool:
+        """Return whether a command works outside of the project, so far as its text says."""
+        roots = (self.root, *self.others) if self.root else ()
+        start = self.folder or self.root
+        return places.is_elsewhere(command.folder, command.made, start, roots, has_top=self.has_top)
 
 
 @dataclass(slots=True)
 class Work:
-    """What an agent has done in its session, so far as rules need it."""
+    """The work of an agent in its session, so far as rules need it."""
 
     prompt: str = ""  # of this turn
     is_edited: bool = False
@@ -63,14 +72,19 @@ class Work:
         self.prompt = text
 
 
-def judge(pattern: Pattern, act: Act, work: Work) -> Verdict | None:
-    """Return whether an act breaks a pattern or follows it; None if the pattern is not about it."""
+def judge(pattern: Pattern, act: Act, work: Work, *, is_everywhere: bool = False) -> Verdict | None:
+    """Return whether an act breaks a pattern or follows it; None if the pattern is not about it.
+
+    A command that works outside of the project matters only to a rule for everywhere.
+    """
     found: list[Verdict | None] = []
     done = list(work.commands)  # when the next command runs, so far as is known
     joined: list[Command] = []
     for each in act.script.commands if act.script else ():
         joined = [other for other in joined if other.chain == each.chain]
-        found.append(_of_command(pattern, each, [*done, *joined], work))
+        verdict = _of_command(pattern, each, [*done, *joined], work)
+        if verdict and (is_everywhere or not act.is_elsewhere(each)):
+            found.append(verdict)
         found.append(_of_writing(pattern, each, act.root, work))
         if _edits(each):
             done, joined = [], []
@@ -130,26 +144,17 @@ def _has(call: calls.Call, word: str) -> bool:
 
 
 def _has_option(call: calls.Call, word: str) -> bool:
-    options = {name for name, _ in call.options}
+    given = {name for name, _ in call.options}
     name, is_given, value = word.partition("=")
-    if is_given or word in options:
+    if is_given or word in given:
         return not is_given or (name, value) in call.options
     is_cluster = len(word) > 2 and _CLUSTER.fullmatch(word) and call.program not in programs.WHOLE
     if is_cluster:
         return all(_has_option(call, f"-{each}") for each in word[1:])
-    same = _same(call, word)
+    same = options.same(call, word)
     if programs.FORCE in same and any(each.startswith("+") for each in _pushed(call)):
         return True
-    return any(each in options or (len(each) == 2 and each[1] in call.letters) for each in same)
-
-
-def _same(call: calls.Call, word: str) -> set[str]:
-    """Return the names of an option."""
-    pairs = [each.split("=") for each in programs.SAME.get(calls.found_in(programs.SAME, call), "").split()]
-    found = {word}
-    for pair in (*pairs, *pairs):  # `-R` is `-r`, which is `--recursive`
-        found |= set(pair) if found & set(pair) else set()
-    return found
+    return any(each in given or (len(each) == 2 and each[1] in call.letters) for each in same)
 
 
 def _operands(call: calls.Call) -> Sequence[str]:
@@ -195,7 +200,7 @@ def _is_formless(form: MessageForm, command: Command) -> bool | None:
 
 
 def _of_writing(pattern: Pattern, command: Command, root: str, work: Work) -> Verdict | None:
-    """Judge the files that a command writes, by what it is given if the pattern is about contents."""
+    """Judge the files that a command writes, by its input if the pattern is about contents."""
     if not command.writes or not (pattern.files or (pattern.contents and command.input)):
         return None
     content = (command.input, "")

@@ -1,4 +1,4 @@
-"""Whether a message is of a form: that of a commit, or the body of a pull request."""
+"""Whether a commit's message, or the body of a pull request, is of a form."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ _OTHERS_IN: Final = 5
 
 
 def breaks(form: MessageForm, texts: Sequence[str]) -> bool | None:
-    """Return whether one of these messages is not of a form; None if that cannot be said."""
+    """Return whether a message is not of a form; None if that cannot be said."""
     given = [each.strip() for each in texts if each.strip()]
     if not given:
         return None

@@ -1,12 +1,14 @@
 """A pattern in plain words, for a person who is asked to agree."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
 from learning_memory_server.rules.forms import vocabulary
 
 _SHOWN: Final = 8
+_HARMLESS: Final = ("--dry-run", "--help")
 _FORMS: Final = {
     MessageForm.CONVENTIONAL: "whose message is not a conventional commit",
     MessageForm.ONE_LINE: "whose message has more than one line",
@@ -31,7 +33,7 @@ def _calls(pattern: Pattern) -> Iterator[str]:
         return
     by_others: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for each in pattern.broken:
-        by_others.setdefault((each.having, each.lacking, each.on), []).append(_code(" ".join(each.words)))
+        by_others.setdefault((each.having, _shown(each), each.on), []).append(_code(" ".join(each.words)))
     text = ", ".join(_call(names, *others) for others, names in by_others.items())
     if pattern.texts:
         text += f" whose message has {_listed((_quoted(each) for each in pattern.texts), 'or')}"
@@ -44,8 +46,14 @@ def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...
         text += f" on {_listed(map(_code, branches), 'or')}"
     if having:
         text += f" with {_listed(map(_code, having), 'or')}"
-    shown = [each for each in lacking if each not in vocabulary.LOOKING]
-    return f"{text} without {_listed(map(_code, shown), 'or')}" if shown else text
+    return f"{text} without {_listed(map(_code, lacking), 'or')}" if lacking else text
+
+
+def _shown(form: CallForm) -> tuple[str, ...]:
+    """Return the words that a call must lack, without those with which no such command breaks a rule."""
+    known = vocabulary.LOOKS.get(form.words, ()), vocabulary.LOOKS.get(form.words[:1], ())
+    hidden = {*_HARMLESS, *chain(*known), *vocabulary.ELSEWHERE.get(form.words[0] if form.words else "", ())}
+    return tuple(each for each in form.lacking if each not in hidden)
 
 
 def _edits(pattern: Pattern) -> Iterator[str]:

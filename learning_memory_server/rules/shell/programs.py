@@ -1,4 +1,4 @@
-"""What is known of programs: which options take a value, which are the same, and which say or write something.
+"""Options of programs: with values, with two names, with messages, and with files to write.
 
 Nothing here decides what an agent is shown: a program that is missing is read as it stands.
 """
@@ -17,6 +17,8 @@ VALUES: Final = {
     "git rebase": "-x --exec -s --strategy -X --strategy-option --onto",
     "git log": "-n --max-count --author --grep --since --until --format --pretty -S -G -L --date",
     "git grep": "-e -f -A -B -C -m",
+    "git clone": "-b --branch -o --origin -c --config -j --jobs -u --upload-pack --depth --reference --filter --template",
+    "git worktree": "-b -B --reason",
     "gh": "-R --repo --hostname",
     "gh pr create": "-t --title -b --body -F --body-file -B --base -H --head -l --label -a --assignee -r --reviewer -m "
     "--milestone -p --project -T --template",
@@ -100,7 +102,25 @@ VALUES: Final = {
     "truncate": "-s --size -r --reference",
     "psql": "-c --command -f --file -h --host -p --port -U --username -d --dbname -v",
 }
-"""Options of programs and sub-commands that take a value; those of a program count for its sub-commands, too."""
+"""Options of programs and sub-commands that take a value; a program's own count for its sub-commands, too."""
+GIT_FOLDER: Final = "--git-dir"
+FOLDERS: Final = {
+    "git": f"-C --work-tree {GIT_FOLDER}",
+    "make": "-C --directory",
+    "gmake": "-C --directory",
+    "npm": "-C --prefix",
+    "pnpm": "-C --dir",
+    "yarn": "--cwd",
+    "bun": "--cwd",
+    "uv": "--directory --project",
+    "poetry": "--directory --project",
+    "just": "-d --working-directory",
+    "task": "-d --dir",
+    "go": "-C",
+    "env": "-C --chdir",
+    "sudo": "-D --chdir",
+}
+"""Options with which a program works in another folder."""
 GLOBAL_ONLY: Final = frozenset({"git", "docker"})
 """Programs whose own options mean something else behind the sub-command."""
 WHOLE: Final = frozenset(
@@ -115,7 +135,7 @@ TARGETS: Final = frozenset(
 """Programs whose operands may stand in any order."""
 RUNNERS: Final = frozenset("npm pnpm yarn".split())
 SCRIPTS: Final = frozenset("test start stop restart".split())
-"""Scripts of these runners that need no `run`."""
+"""Scripts that the runners start without `run`."""
 SAME: Final = {
     "git push": "-f=--force -d=--delete -n=--dry-run -u=--set-upstream",
     "git commit": "-n=--no-verify -a=--all -s=--signoff -m=--message -F=--file",
@@ -123,18 +143,29 @@ SAME: Final = {
     "git branch": "-d=--delete -f=--force",
     "git clean": "-f=--force -n=--dry-run",
     "git rebase": "-i=--interactive",
+    "git status": "-s=--short -b=--branch",
+    "git pull": "-r=--rebase",
+    "git checkout": "-f=--force",
+    "git fetch": "-f=--force -a=--all",
+    "git": "-P=--no-pager",
     "git stash": "-u=--include-untracked",
     "git tag": "-d=--delete -f=--force -m=--message",
     "rm": "-R=-r -r=--recursive -f=--force -i=--interactive",
     "cp": "-R=-r -r=--recursive -f=--force",
     "npm": "-g=--global -D=--save-dev -f=--force",
     "pnpm": "-g=--global -D=--save-dev -f=--force",
-    "docker": "-d=--detach -f=--force",
-    "docker-compose": "-d=--detach -v=--volumes",
-    "docker compose": "-d=--detach -v=--volumes",
+    "docker": "-d=--detach -f=--force -i=--interactive -t=--tty",
+    "docker system": "-a=--all -f=--force",
+    "docker rm": "-f=--force -v=--volumes",
+    "docker-compose": "-d=--detach -v=--volumes -f=--file",
+    "docker compose": "-d=--detach -v=--volumes -f=--file",
     "kubectl": "-f=--filename -A=--all-namespaces",
     "gh pr merge": "-s=--squash -m=--merge -r=--rebase -d=--delete-branch",
     "gh pr create": "-d=--draft -t=--title -b=--body",
+    "pytest": "-n=--numprocesses -x=--exitfirst -q=--quiet -v=--verbose",
+    "sed": "-i=--in-place -n=--quiet -e=--expression",
+    "gsed": "-i=--in-place -n=--quiet -e=--expression",
+    "grep": "-r=--recursive -i=--ignore-case -n=--line-number",
     "make": "-B=--always-make -k=--keep-going -n=--dry-run",
 }
 """Options with two names."""
@@ -194,4 +225,4 @@ SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
 """Options that have their script."""
 FETCHING: Final = frozenset({"curl", "wget"})
 OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
-"""Options of these programs that name the file they write."""
+"""Options with which the fetching programs name a file to write."""

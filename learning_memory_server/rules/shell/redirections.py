@@ -1,4 +1,4 @@
-"""What commands are given, by heredocs, here-strings and pipes, and the files that their redirections write."""
+"""The input of commands, from heredocs, here-strings and pipes, and the files that redirections write."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class Redirections:
                 self.note_pipeline([node, *(part for part in each.named_children if part.type == "pipeline")])
 
     def note_pipeline(self, stages: "Sequence[Node]") -> None:
-        """Give what a stage prints, if its text says so, to the next one."""
+        """Give the output of each stage, if the text has it, to the next stage."""
         for first, second in pairwise(stages):
             printed, target = self.words.printed(first), second
             while target.named_children and target.type in _LAST_IN | _FIRST_IN:

@@ -1,4 +1,4 @@
-"""What a shell text runs: its commands as the shell would pass them, with what they are given and what they write."""
+"""The commands of a shell text as the shell would pass them, each with its input and the files that it writes."""
 
 import posixpath
 import re
@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.rules.shell import branches, calls, wrappers
+from learning_memory_server.rules.shell.folders import REMOTE, Folders
 from learning_memory_server.rules.shell.masking import mask
 from learning_memory_server.rules.shell.redirections import Redirections
 from learning_memory_server.rules.shell.statements import Leave, inside
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 READ_MAX: Final = 8_000
-"""Characters of a text that are read, and twice as many with the texts in it, such as those of `bash -c`."""
+"""Characters of a text that are read, and twice as many with the texts inside of it, such as a `bash -c`."""
 TEXTS_MAX: Final = 50
 """Texts in a text, and commands that run one another."""
 COMMANDS_MAX: Final = 1_000
 _HEREDOC: Final = re.compile(r"<<-?[ \t]{0,9}(['\"\\]?)([A-Za-z_]\w{0,63})")
 _HERE: Final = frozenset("eval source .".split())  # They read a text in the same shell
 _REMOTE: Final = "ssh"
-_ELSEWHERE: Final = "/elsewhere"  # A folder of another machine
 _SCRIPT: Final = re.compile(r"(?!#!)|#![^\n]{0,99}sh\b")
 
 
@@ -37,6 +37,8 @@ class Command:
     input: str = ""  # what it is given by a heredoc, a here-string, or by `echo` in a pipe
     writes: tuple[str, ...] = ()  # files that it writes or removes, from the folder where the text starts
     branch: str = ""  # that it commits or pushes, if the text has switched to it
+    folder: str = ""  # where it works, from the folder where the text starts; `folders.UNKNOWN` if that is not said
+    made: str = ""  # the repository there, if the text itself has made it
     chain: int = field(default=0, compare=False)
 
 
@@ -64,7 +66,8 @@ def _unmasked(command: Command, back: Mapping[int, str]) -> Command:
     words, texts, writes = (
         tuple(each.translate(back) for each in given) for given in (command.words, command.texts, command.writes)
     )
-    return replace(command, words=words, texts=texts, writes=writes, input=command.input.translate(back))
+    folder, made, given = (each.translate(back) for each in (command.folder, command.made, command.input))
+    return replace(command, words=words, texts=texts, writes=writes, input=given, folder=folder, made=made)
 
 
 @cache
@@ -88,7 +91,7 @@ class _Reader:
         self._files: dict[str, str] = {}  # what was written to a file before
         self._trees: list[object] = []  # an id is a node's own only while its tree lives
         self._left = 2 * READ_MAX
-        self._folder = ""
+        self._folders = Folders()
         self._branch = ""
         self._chain = 0
         self._is_strict = False  # after `set -e`
@@ -120,7 +123,7 @@ class _Reader:
                 self._define(node)
             else:
                 self._note(node)
-                self._stack += reversed(inside(node, self._folder))
+                self._stack += reversed(inside(node, self._folders.here))
                 if node.type == "command":
                     self._command(node)
 
@@ -128,7 +131,7 @@ class _Reader:
         if mark.folder is None:
             self._chain += not self._is_strict
         else:
-            self._folder = mark.folder
+            self._folders.here = mark.folder
             self._branch = ""
 
     def _define(self, node: "Node") -> None:
@@ -137,7 +140,7 @@ class _Reader:
             self._functions[self._words.text(name)] = body
 
     def _note(self, node: "Node") -> None:
-        """Note what a statement says of those in it or behind it."""
+        """Note the redirections and variables of a statement."""
         match node.type:
             case "redirected_statement":
                 self._redirections.note_statement(node)
@@ -161,38 +164,41 @@ class _Reader:
     def _list(self, words: list[Word], given: str | None, writes: tuple[str, ...]) -> list[calls.Inner]:
         """List a command and those that it runs, and return the texts that they run."""
         texts: list[calls.Inner] = []
-        waiting = [(words, given, writes)]
+        waiting = [(words, given, writes, self._folders.here)]
         most = min(len(self.commands) + TEXTS_MAX, COMMANDS_MAX)
         while waiting and len(self.commands) < most:
-            words, given, writes = waiting.pop()
+            words, given, writes, folder = waiting.pop()
             path = words[0].text
             plain = (path.rpartition("/")[2] or path, *(each.text for each in words[1:]))
             call = calls.parsed(plain)
             said = calls.texts_of(call, given, self._written)
-            files = tuple(self._from_here(each) for each in (*writes, *calls.written_by(call)))
+            written, folder = tuple(map(self._from_here, writes)), self._folders.of(call, plain, folder)
+            files = (*written, *(_from(folder, each) for each in calls.written_by(call)))
             branch = branches.concerned(call, self._branch)
-            self.commands.append(Command(plain, said, given or "", files, branch, self._chain))
+            where = self._folders.place(folder)
+            self.commands.append(Command(plain, said, given or "", files, branch, *where, self._chain))
             self._branch = branches.switched(call, plain, self._branch)
+            self._folders.follow(call, folder)
             self._note_effects(call, given, files)
             runs = list(calls.inner(plain, given, self._written))
             content = self._written(path) if "/" in path else None
             if content and _SCRIPT.match(content):
                 runs.append(calls.Inner(text=content))
             self.is_certain = self.is_certain and words[0].is_known and not _is_unknown(call, given, runs)
-            waiting += [([Word(word) for word in each.words], given, ()) for each in reversed(runs) if each.words]
+            waiting += [
+                ([Word(word) for word in each.words], given, (), folder) for each in reversed(runs) if each.words
+            ]
             found = [each for each in runs if each.text]
             if found and call.program not in _HERE:
-                self._stack.append(Leave(self._folder))
-                self._folder = _ELSEWHERE if call.program == _REMOTE else self._folder
+                self._stack.append(Leave(self._folders.here))
+                self._folders.here = REMOTE if call.program == _REMOTE else folder
             texts += found
         self.is_certain = self.is_certain and not waiting
         return texts
 
     def _note_effects(self, call: calls.Call, given: str | None, files: tuple[str, ...]) -> None:
         """Note what a command changes for those behind it."""
-        if call.program == "cd" and call.operands:
-            self._folder = posixpath.join(self._folder, call.operands[0])
-        elif call.program == "set" and "e" in call.letters:
+        if call.program == "set" and "e" in call.letters:
             self._is_strict = True
         elif call.program in {"cat", "tee"} and given is not None:
             self._files |= dict.fromkeys(map(posixpath.normpath, files), given)
@@ -204,7 +210,11 @@ class _Reader:
         return self._words.substituted.get(file) or self._files.get(posixpath.normpath(self._from_here(file)))
 
     def _from_here(self, file: str) -> str:
-        return posixpath.join(self._folder, file) if self._folder and not file.startswith("~") else file
+        return _from(self._folders.here, file)
+
+
+def _from(folder: str, file: str) -> str:
+    return posixpath.join(folder, file) if folder and not file.startswith("~") else file
 
 
 def _is_unknown(call: calls.Call, given: str | None, runs: list[calls.Inner]) -> bool:

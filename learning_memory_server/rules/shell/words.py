@@ -75,7 +75,7 @@ class Words:
         return Word(raw, is_known=False) if value is None else Word(value, is_quoted=False)
 
     def _joined(self, node: "Node", depth: int) -> Word:
-        """Return the value of a node from its parts, with what stands between them."""
+        """Return the value of a node from its parts and the text between them."""
         is_string = node.type.endswith("string")
         if node.type == "command_name" and node.named_children:
             return self.value(node.named_children[0], depth + 1)

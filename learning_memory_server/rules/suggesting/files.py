@@ -19,7 +19,7 @@ from typing import Any, Final
 from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import counted, one_line
-from learning_memory_server.model.rule import OriginKind
+from learning_memory_server.model.rule import Origin, OriginKind
 from learning_memory_server.rules.suggesting.markdown import plain, sentences
 from learning_memory_server.rules.suggesting.written import Written
 from learning_memory_server.system import files
@@ -30,13 +30,13 @@ _OF_PROJECT: Final = (
 _IN_CLAUDE: Final = "rules/**/*.md"
 _FOLDERS: Final = 200  # Folders below one of rules that are looked into
 _FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_FEEDBACK: Final = re.compile(r"^\s*type\s*:\s*[\"']?feedback[\"']?\s*$", re.MULTILINE)
+_FEEDBACK: Final = re.compile(r"^[ \t]*type[ \t]*:[ \t]*[\"']?feedback[\"']?[ \t]*$", re.MULTILINE)
 _DESCRIPTION: Final = re.compile(r"^description\s*:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^[|>][+-]?\s*")
 
 _ADDRESS: Final = re.compile(r"://|\bwww\.", re.IGNORECASE)
 _EXCEPT: Final = re.compile(r"\b(?:unless|except|until|without|only|if|when|but)\b", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"\s*(?:[;,:(\u2014\u2013]|\s-\s)\s*|(?<=[.!?])\s")
+_CLAUSE: Final = re.compile(r" ?(?:[;,:(\u2014\u2013]| - ) ?|(?<=[.!?]) ")
 _STATES: Final = re.compile(
     r"(?:^|[,;:.(\u2014\u2013]\s*|\b(?:please|you)\s+)(?:never|always|don'?t|do not|avoid|make sure)\b(?! \w+(?:ed|ly)\b)"
     r"|^(?:please )?only (?!\w+s\b|when\b|for\b|if\b|in\b|available\b)"
@@ -56,6 +56,12 @@ class Sentence:
     kind: OriginKind = OriginKind.FILE
     is_everywhere: bool = False
     at: datetime | None = None  # when it was written down, if git knows
+    words: str = ""  # of a memory, where the text is shorter: what it says, as it stands
+
+    @property
+    def origin(self) -> Origin:
+        """Where it stands, and since when."""
+        return Origin(self.kind, self.name, self.at)
 
     @property
     def states(self) -> bool:
@@ -64,20 +70,20 @@ class Sentence:
 
 
 def sentences_of(
-    folder: Path | None, environment: Mapping[str, str], skipped: list[str] | None = None
+    folder: Path | None, environment: Mapping[str, str], skipped: list[str] | None = None, *, is_dated: bool = True
 ) -> list[Sentence]:
     """Return the sentences for a project, by the folder of its root: its own files', its memories', all projects'.
 
     `skipped` gets the files that were not read, each with the reason.
     """
     skipped = [] if skipped is None else skipped
-    found = [*_of_project(folder, skipped)] if folder else []
+    found = [*_of_project(folder, skipped, is_dated=is_dated)] if folder else []
     found += _memories(folder, environment, skipped) if folder else ()
     found += _of_person(environment, skipped)
     if len(found) > limits.RULE_SENTENCES_MAX:
         skipped.append(f"{len(found) - limits.RULE_SENTENCES_MAX:,} sentences after {limits.RULE_SENTENCES_MAX:,}")
     short = ((each, fitting(each.text)) for each in found)
-    return [replace(each, text=text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
+    return [_fitted(each, text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
 
 
 def fitting(text: str) -> str:
@@ -95,12 +101,17 @@ def fitting(text: str) -> str:
     return text[:cut] if cut and not _EXCEPT.search(text[cut:]) else ""
 
 
-def _of_project(folder: Path, skipped: list[str]) -> Iterator[Sentence]:
+def _fitted(each: Sentence, text: str) -> Sentence:
+    words = one_line(each.text) if each.kind is OriginKind.MEMORY else text
+    return replace(each, text=text, words="" if words == text else words)
+
+
+def _of_project(folder: Path, skipped: list[str], *, is_dated: bool) -> Iterator[Sentence]:
     patterns = [*_OF_PROJECT.split(), f".claude/{_IN_CLAUDE}"]
     for path in _found(folder, patterns, "in this project", skipped):
         name = path.relative_to(folder).as_posix()
         if found := list(sentences(_body(_read(path, name, skipped, folder)))):
-            written = Written.of(folder, name)
+            written = Written.of(folder, name) if is_dated else Written()
             yield from (Sentence(each, one_line(name), at=written.at(each)) for each in found)
 
 
@@ -141,7 +152,7 @@ def _chosen(environment: Mapping[str, str]) -> Path | None:
 
 
 def _found(folder: Path, patterns: list[str], where: str, skipped: list[str]) -> list[Path]:
-    """Return the files of these names, in order, each once; a folder that cannot be read has none."""
+    """Return the files with some names, in order, each once; an unreadable folder has none."""
     found = dict[Path, None]()
     for pattern in patterns:
         above, star, ending = pattern.rpartition("*")

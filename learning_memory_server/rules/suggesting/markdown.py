@@ -19,7 +19,7 @@ _WARNING: Final = re.compile(
     r"^(?:(?:very )?important|critical|mandatory|warning|note|caution|attention|reminder|required|rule)\s*[:!\u2014-]+\s*",
     re.IGNORECASE,
 )
-"""What is written in front of a sentence to make it heard."""
+"""Words in front of a sentence that only make it heard."""
 _END: Final = re.compile(r"(?<=[.!?])[)\"']?\s+(?=[\"'(`]?[A-Z0-9`])|(?<=[\u3002\uff01\uff1f])\s*")
 _ABBREVIATION: Final = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|incl|cf)|\b[A-Z])\.$", re.IGNORECASE)
 _BAD: Final = re.compile(
@@ -27,7 +27,7 @@ _BAD: Final = re.compile(
     r"|\N{CROSS MARK}",
     re.IGNORECASE,
 )
-"""Leads of lists of what others did, and of examples: an item there says nothing of what to do."""
+"""Leads of lists of mistakes and of examples: an item there is no instruction."""
 _NOT: Final = re.compile(
     r"^(?:please )?(?:(?:things? (?:to|you should) )?(?:do not|don'?ts?|never|avoid|must not|forbidden|prohibited|not allowed)"
     r"(?: (?:ever )?do)?(?: (?:this|these|any of these|the following(?: things)?))?)\W*$",
@@ -166,7 +166,7 @@ def split(text: str) -> list[str]:
 
 
 def _led(lead: str, text: str) -> str:
-    """Return an item with what its lead says of it."""
+    """Return an item with the will of its lead."""
     if _NOT.search(lead):
         return text if _IS_NOT.search(text) else f"Do not {text[:1].lower()}{text[1:]}"
     belongs = lead.endswith(":") and (text.startswith("`") or (_IS_NOT.search(lead) and not _IS_NOT.search(text)))

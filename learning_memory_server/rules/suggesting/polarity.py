@@ -4,6 +4,8 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
+from learning_memory_server.rules.patterns.matching import matches
+from learning_memory_server.rules.shell.script import Command
 
 _NEGATIVE: Final = re.compile(
     r"\b(?:never|not|no|don'?t|doesn'?t|mustn'?t|avoid|stop|without|forbidden|prohibited|instead of|rather than)\b",
@@ -20,7 +22,7 @@ def is_negative(text: str) -> bool:
 
 
 def without_will(text: str) -> str:
-    """Return a sentence without the words that forbid or demand: what is left is what it is about."""
+    """Return a sentence without the words that forbid or demand: only its matter is left."""
     return _WILL.sub(" ", text)
 
 
@@ -30,12 +32,15 @@ def contradict(one: Pattern, two: Pattern) -> bool:
 
 
 def _forbids(one: Pattern, two: Pattern) -> bool:
-    """Return whether one forbids, whatever else is so, what the other demands."""
+    """Return whether one forbids, whatever else is so, what the other demands, and wants nothing that is the same."""
     if not _is_plain(one):
         return False
     demanded = two.first or (two.about if _is_plain(two) and one.about else ())
     is_mutual = bool(two.first) or any(_covers(each, other) for each in two.broken for other in one.about)
-    return is_mutual and any(_covers(each, other) for each in one.broken for other in demanded)
+    return is_mutual and any(
+        any(_covers(each, other) for each in one.broken) and not any(_covers(other, each) for each in one.about)
+        for other in demanded
+    )
 
 
 def _exclude(one: Pattern, two: Pattern) -> bool:
@@ -56,14 +61,13 @@ def _with(first: CallForm, second: CallForm) -> bool:
 
 
 def _covers(form: CallForm, other: CallForm) -> bool:
-    """Return whether each call of the other kind is one of the first."""
-    if not form.words or form.words != other.words[: len(form.words)]:
+    """Return whether the call of the other kind with the fewest words is one of the first."""
+    if not (form.words and other.words):
         return False
-    return (not form.having or set(other.having) <= set(form.having) != set()) and set(form.lacking) <= set(
-        other.lacking
-    )
+    words = (*other.words, *(each.strip("*") for each in other.having[:1]))
+    return all(matches(form, Command(words, branch=branch)) for branch in other.on or ("",))
 
 
 def _is_plain(pattern: Pattern) -> bool:
-    """Return whether a call breaks a pattern by itself; a person's asking is no condition of the call."""
+    """Return whether each call of a form breaks a pattern; a person's asking is no condition of the call."""
     return bool(pattern.broken) and not (pattern.texts or pattern.form or pattern.contents or pattern.first)

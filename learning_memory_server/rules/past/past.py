@@ -16,7 +16,7 @@ _UNITS: Final = {
     ("gh", "pr", "create"): ("pull request", "pull requests"),
     ("gh", "pr", "merge"): ("merge", "merges"),
 }
-"""What a person calls calls of which only those count that worked."""
+"""Names of calls that count only if they worked."""
 _SELDOM: Final = 9  # Times as many acts that followed a rule as broke it are good news
 
 
