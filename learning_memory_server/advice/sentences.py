@@ -6,7 +6,7 @@ from datetime import datetime
 from learning_memory_server.advice.candidates import Decision, Permission
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import counted, one_line
-from learning_memory_server.model.rule import OriginKind, Rule
+from learning_memory_server.model.rule import OriginKind, Rule, short_id
 from learning_memory_server.rules.session import Meeting, Ruling
 
 TITLE = "Rules of your user:"
@@ -46,7 +46,8 @@ def person_of(meeting: Meeting) -> str:
     """Return the line for the person, at the first call of a session that was not run."""
     if not meeting.is_first or not meeting.rules:
         return ""
-    rules = ", ".join(f'"{one_line(each.text)}" ({each.id})' for each in meeting.rules[: limits.RULES_AT_ONCE])
+    shown = meeting.rules[: limits.RULES_AT_ONCE]
+    rules = ", ".join(f'"{one_line(each.text)}" ({short_id(each.id)})' for each in shown)
     return f"The agent was reminded of {rules}. No reminders in the sessions that are open: {OFF}"
 
 

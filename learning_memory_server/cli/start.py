@@ -145,7 +145,7 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects or lesson.past.lines:
-        show_report(lesson.past)
+        show_report(lesson.past, lesson.place)
         return
     out.say(
         f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "

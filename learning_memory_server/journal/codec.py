@@ -211,7 +211,7 @@ RULE: Final = RecordKind(
     "id state origin.kind created_at changed_at when unattended replaces suggestion",
 )
 RULE_COUNT: Final = RecordKind(
-    "rule_count", "rule-counts", RuleCount, own="id rule session created_at", noun="rule count", is_archived=False
+    "rule_count", "rule-counts", RuleCount, checks.checked_count, "id rule session created_at", noun="rule count"
 )
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each

@@ -33,7 +33,9 @@ class RuleState(StrEnum):
 class OriginKind(StrEnum):
     """Where the sentence of a rule comes from."""
 
-    ADDED = "added"  # A person has typed it for this purpose
+    ADDED = (
+        "added"  # A person has typed it for this purpose, in place of the sentence from `Origin.name` if that is set
+    )
     FILE = "file"  # A file of rules, such as CLAUDE.md
     MEMORY = "memory"  # A feedback memory of Claude Code
     REFUSAL = "refusal"  # The words with which a person refused a call
@@ -87,7 +89,7 @@ class Origin(Stored):
     """Where a sentence comes from, and its day if that is known."""
 
     kind: OriginKind
-    name: str = ""  # of a file, as a person reads it, or the call that was refused or failed
+    name: str = ""  # of a file or "memory" and its name, as a person reads it, or the call that was refused or failed
     at: datetime | None = None
 
     @property
@@ -178,6 +180,8 @@ class Suggestion:
         )
 
 
+PREFIX: Final = "rule_"
+_SHORT: Final = 6  # Characters of an id that tell a person's rules apart
 RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch
 
 
@@ -186,6 +190,11 @@ def count_id(rule: str, session: str) -> str:
     return f"count_{hashlib.sha256(f'{rule} {session}'.encode()).hexdigest()[:24]}"
 
 
+def short_id(name: str) -> str:
+    """Return the beginning of an id, by which a person names a rule."""
+    return name.removeprefix(PREFIX)[:_SHORT]
+
+
 def new_rule_id() -> str:
-    """Return a random id of 128 bits: a program that guesses it could answer in a person's place."""
-    return f"rule_{secrets.token_hex(16)}"
+    """Return a random id of 128 bits, so that no two stores have the same; what protects a rule is the terminal."""
+    return f"{PREFIX}{secrets.token_hex(16)}"

@@ -1,5 +1,6 @@
 """`forget` and `scan`: each shows what is to go from the journal, the index and the backups, asks, and removes it."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.rule_views import PREFIX
 
 _JOURNAL: Final = "journal"
+_SHORT: Final = re.compile(rf"(?:{PREFIX})?[0-9a-f]*").fullmatch
 
 commands = command.Commands()
 
@@ -61,7 +63,7 @@ async def forget(
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
     stored = command.Offline(settings)
-    named = [find_rule(stored, each).id if each.startswith(PREFIX) else each for each in ids or ()]
+    named = [_whole(stored, each) for each in ids or ()]
     if has_rules := any(each.startswith(PREFIX) for each in named):
         only_you("forget", *named, "--purge" if purge else "", "--backups" if backups else "")
     wanted: dict[str, Any] = {
@@ -84,6 +86,13 @@ async def forget(
         _conclude_forgetting(document, settings)
     is_left = backups and document.get("backups") and not document["backups_rewritten"]
     return command.Result(document, preview or (is_wanted and not is_left))
+
+
+def _whole(stored: command.Offline, name: str) -> str:
+    """Return the id of the rule that a name stands for, whole or short as `rules` shows it; any other name as it is."""
+    logs = (stored.value_log, stored.memory_log, stored.failure_log)
+    is_other = not _SHORT(name) or any(log.find(name) for log in logs) or stored.collector.look_up([name]).found
+    return name if is_other else find_rule(stored, name).id
 
 
 def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:

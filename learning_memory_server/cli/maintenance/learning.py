@@ -122,7 +122,7 @@ async def learn_from(
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every)
     if report and (lesson.projects or lesson.past.lines):
-        show_report(lesson.past)
+        show_report(lesson.past, lesson.place)
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
@@ -145,7 +145,7 @@ async def report() -> Result:
     """
     settings = open_settings()
     lesson = await read_lesson(settings)
-    show_report(lesson.past)
+    show_report(lesson.past, lesson.place)
     lesson.show_left_out()
     await ask_about(lesson.past, settings)
     return Result(document_of(lesson.past))

@@ -9,6 +9,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.sharing import secrets_finder
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
@@ -18,6 +19,7 @@ from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting.suggestions import Matter, conflicts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
+from learning_memory_server.system.invisible import bare
 
 _AGREED: Final = "Agents see it from the next call on in running sessions that have the hooks, and in every new one."
 
@@ -25,6 +27,8 @@ _AGREED: Final = "Agents see it from the next call on in running sessions that h
 def sentence(settings: Settings, text: str) -> str:
     """Return a person's sentence as it is stored: on one line, without secrets."""
     clean = secrets_finder(settings).redact(one_line(text)).text
+    if clean.strip() and not any(map(str.isalnum, bare(clean))):
+        raise InvalidInputError("TEXT: has no letter that can be seen.")
     return limits.checked_text("TEXT", clean, limits.RULE_MAX, shortened_markers)
 
 

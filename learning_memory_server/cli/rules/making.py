@@ -67,7 +67,8 @@ async def add(
         if known.state is RuleState.ACCEPTED:
             _show_known(known)
             return
-        new = replace(new, id=known.id, created_at=known.created_at)
+        if known.state is not RuleState.RETIRED:
+            new = replace(new, id=known.id, created_at=known.created_at)
     others = contradicted(stored, new)
     _show_new(new, others, stored.projects.all())
     if not accepts(f"Remind agents of this {'in all of these projects' if everywhere else rule_views.where_of(new)}?"):
@@ -173,11 +174,14 @@ def _show_bounds(each: Rule, more: str) -> None:
         out.say(f"{said} {more}".strip(), "yellow")
 
 
-@commands.command(example='3f2a91 "We use pnpm in web/, not npm"')
+@commands.command(example='3f2a91 "We use pnpm, not npm or yarn"')
 async def edit(
     name: IdArgument, text: Annotated[list[str], typer.Argument(metavar="TEXT", help="The new sentence.")]
 ) -> None:
-    """Change the sentence of a rule, and with it when agents see it. The counts stay."""
+    """Change the sentence of a rule, and with it when agents see it. The counts stay.
+
+    It is your sentence then; `rule show` still says where it came from.
+    """
     only_you("rule", "edit", name, " ".join(text))
     settings = open_settings()
     old = find_rule(Offline(settings), name)
@@ -199,5 +203,10 @@ def reworded(old: Rule, text: str) -> Rule:
     shape = form_of(old.text)
     is_formed = (shape.pattern if shape else None) == old.pattern
     plain = replace(old, when=When.SESSION, pattern=None) if is_formed and not old.topic else old
-    new = formed(replace(plain, text=text, changed_at=utc_now()))
+    now = utc_now()
+    if text != old.text and old.origin.kind is not OriginKind.ADDED:
+        # The sentence that stands there is no other suggestion.
+        origin = Origin(OriginKind.ADDED, rule_views.whose(old.origin), now)
+        plain = replace(plain, origin=origin, words=old.words or old.text)
+    new = formed(replace(plain, text=text, changed_at=now))
     return replace(new, is_enforced=old.is_enforced and can_be_enforced(new))

@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -15,11 +16,18 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import figures
 
 _QUESTION: Final = "Remind agents at these calls? (numbers, Enter for none)"
+_SKIPPED: Final = 5  # Files that were not read, by name
 _LABEL: Final = 14  # Columns of a label, of which longer ones have more
 
 
-def show_report(report: PastReport) -> None:
-    """Print the lines of a report, with their numbers."""
+def show_report(report: PastReport, place: Path) -> None:
+    """Print the lines of a report, with their numbers; `place` is where the sessions were looked for."""
+    show_skipped(report)
+    if not report.sessions:
+        out.say(f"No past session of this project was found in {out.one_line(str(place))}: nothing to report.")
+        if report.suggestions:
+            out.say("Rules that stand in your files are offered by: learning-memory-server review")
+        return
     ran = f"{out.counted(report.commands, 'command')}, of which {report.failed:,} failed."
     days = f" {_days(report.first, report.last)}." if report.first and report.last else ""
     out.say(f"In {out.counted(report.sessions, 'session')} your agents ran {ran}{days}", "bold")
@@ -33,6 +41,13 @@ def show_report(report: PastReport) -> None:
         )
     if not report.lines:
         out.say("No rule of yours was broken, and no command failed in the same way in two sessions.")
+
+
+def show_skipped(report: PastReport) -> None:
+    """Say in one line which files of rules were not read, and why."""
+    if report.skipped:
+        more = f" and {len(report.skipped) - _SKIPPED:,} more" if len(report.skipped) > _SKIPPED else ""
+        out.say(f"Not read: {', '.join(map(out.one_line, report.skipped[:_SKIPPED]))}{more}.", "yellow")
 
 
 def is_undated(line: Line) -> bool:

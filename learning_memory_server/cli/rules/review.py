@@ -15,6 +15,7 @@ from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
 from learning_memory_server.cli.rules.person import only_you
+from learning_memory_server.cli.rules.report import show_skipped
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
@@ -65,6 +66,11 @@ class _Item:
         return f"{from_words(self.offered.suggestion)}{said}"
 
     @property
+    def where(self) -> str:
+        """Where a yes applies; nothing of a lesson, which is of this project."""
+        return rule_views.where_of(self.offered.suggestion) if self.offered else ""
+
+    @property
     def keys(self) -> str:
         """The keys that answer it."""
         return "".join(_SAID) if self.lesson else _OF_RULES
@@ -99,6 +105,7 @@ async def review(
     else:
         past = (await read_lesson(settings)).past
         items = _waiting(stored, past, project)
+        show_skipped(past)
         if not items or not out.is_a_person():
             return _listed(items)
         left = len(items) - await _answer_all(settings, items[:_MOST], past, project)
@@ -115,7 +122,9 @@ def _listed(items: Sequence[_Item]) -> Result:
     views = [each.view() for each in items]
     out.records(
         out.Record(
-            [out.identity(str(each["id"])), str(each["kind"])], str(each["about"]), f"{each['text']} ({item.fared})"
+            [out.identity(str(each["id"])), str(each["kind"]), item.where],
+            str(each["about"]),
+            f"{each['text']} ({item.fared})",
         )
         for each, item in zip(views, items, strict=True)
     )
@@ -130,7 +139,8 @@ def _show(items: Sequence[_Item]) -> None:
         out.say()
         out.hanging(Text(f"{number:>2}  ", "bold"), Text(out.one_line(str(view["text"])), "bold"))
         words = each.offered.suggestion.words if each.offered else ""
-        facts = [("words", "" if words == view["text"] else words), ("when", str(view["about"])), ("from", each.fared)]
+        facts = [("words", "" if words == view["text"] else words), ("when", str(view["about"]))]
+        facts += [("where", each.where), ("from", each.fared)]
         for label, said in facts:
             if said:
                 out.hanging(Text(f"    {label:<5}  ", "dim"), Text(out.one_line(said)))

@@ -14,7 +14,7 @@ from learning_memory_server.cli.rules.finding import IdArgument, find_rule
 from learning_memory_server.cli.showing import Fact
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
-from learning_memory_server.model.rule import Rule, RuleCount, RuleState, Unattended
+from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleState, Unattended
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
@@ -74,11 +74,15 @@ async def _seen(settings: Settings, found: Rule, command: str = "", file: str = 
 def facts_of(found: Rule, *, is_new: bool = False) -> list[Fact]:
     """Return a rule as a person decides about it: what it says, whose it is, when and where."""
     at = found.origin.at
-    origin = f"{rule_views.whose(found.origin)}{f', {out.date(at)}' if at else ''}"
+    day = f", {out.date(at)}" if at else ""
+    is_edited = found.origin.kind is OriginKind.ADDED and bool(found.origin.name)
+    origin = f"{rule_views.whose(found.origin)}{day}"
+    origin += f"; before it was edited, it was from {found.origin.name}" if is_edited else ""
+    said = f" ({out.date(at)})" if at and not is_edited else ""
     return [
         ("rule", None if is_new else out.identity(found.id)),
         ("text", found.text),
-        ("words", f"{found.words}{f' ({out.date(at)})' if at else ''}" if found.words else None),
+        ("words", f"{found.words}{said}" if found.words else None),
         ("from", None if is_new else origin),
         ("when", rule_views.when_of(found)),
         ("where", rule_views.where_of(found)),

@@ -88,6 +88,7 @@ class PastReport:
     strayed: int = 0  # commands in folders of somebody else, which are left out
     refused: int = 0  # calls that the person refused with words
     errors: tuple[list[Failure], ...] = ()  # what may be kept of the failures
+    skipped: tuple[str, ...] = ()  # files of rules that were not read, each with the reason
 
 
 async def past_report(
@@ -107,7 +108,8 @@ async def past_report(
         progress: Gets how many bytes were read, and of how many.
         has_strayed: Whether a call in a folder was outside of the session's project.
     """
-    known, kept = await sources.suggested(), sources.accepted()
+    skipped = list[str]()
+    known, kept = await sources.suggested(skipped), sources.accepted()
     own = projects_folder(sources.environment)
     sessions = Sessions(sources.gate, own, [*known, *kept], has_strayed, passed or Passed())
     await sessions.read(found, progress)
@@ -136,6 +138,7 @@ async def past_report(
         strayed=sessions.strayed,
         refused=seen.refused,
         errors=tuple(sessions.learner.learned()),
+        skipped=tuple(skipped),
     )
 
 

@@ -24,9 +24,12 @@ class Sources:
     rules: Sequence[Rule] = ()  # all rules of the log: answers, and what other stores brought
     memories: Iterable[Memory] = ()  # some are preferences that an earlier version kept
 
-    async def suggested(self, *, is_dated: bool = True) -> list[Suggestion]:
-        """Return the suggestions of files, memories and other stores, answered or not; git dates lines of files."""
-        said = sentences_of(self.folder, self.environment, is_dated=is_dated)
+    async def suggested(self, skipped: list[str] | None = None, *, is_dated: bool = True) -> list[Suggestion]:
+        """Return the suggestions of files, memories and other stores, answered or not; git dates lines of files.
+
+        `skipped` gets the files that were not read, each with the reason.
+        """
+        said = sentences_of(self.folder, self.environment, skipped, is_dated=is_dated)
         found = await suggestions.of_files(said, self.project, self.gate)
         found += suggestions.of_preferences(self.memories, self.project)
         return found + suggestions.of_imported(self.rules, self.project)

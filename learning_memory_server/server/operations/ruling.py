@@ -34,7 +34,7 @@ async def rule(services: Services, _report: Report, *, rules: list[dict[str, Any
 
 
 def _checked(number: int, fields: dict[str, Any]) -> Rule:
-    """Return a rule as it may be stored: a sentence of one line, under an id that cannot be guessed."""
+    """Return a rule as it may be stored: a sentence of one line, under an id of this program."""
     place = f"rules[{number}]"
     try:
         said = RULE.decode(fields)

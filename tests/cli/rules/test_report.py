@@ -1,6 +1,7 @@
 """`report` and `review` at a terminal: what a person says yes to is shown to the next agent at that trigger."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -266,3 +267,31 @@ def test_a_file_of_a_repository_is_no_person(person: Typed, past: Path, rules: A
     listed = person("review", typed=("",))
     assert "CLAUDE.md" in listed
     assert rules() == []
+
+
+def test_without_a_past_session_the_report_says_where_it_looked(run: Run, past: Path, environment: Any) -> None:
+    place = Path(environment["HOME"], ".claude", "projects")
+    shutil.rmtree(place)
+    for command in (("report",), ("learn-from", "--report")):
+        shown = in_line(printed(run(*command)))
+        assert f"{place}" in shown.replace(" ", "")
+        assert "was broken" not in shown
+    shown = in_line(printed(run("report")))
+    assert "No past session of this project was found in" in shown
+    assert "offered by: learning-memory-server review" in shown
+    (past / "CLAUDE.md").write_text("Be brief. " * 10_000)
+    for name in ("report", "review"):
+        assert "Not read: CLAUDE.md (too large)." in in_line(printed(run(name)))
+
+
+def test_the_review_says_where_a_yes_applies_and_whose_it_is(run: Run, past: Path, environment: Any) -> None:
+    claude = Path(environment["HOME"], ".claude")
+    (claude / "CLAUDE.md").write_text("Never drink tea in reviews.")
+    memory = claude / "projects" / folder_name(past) / "memory" / "m1.md"
+    memory.parent.mkdir()
+    memory.write_text("---\ntype: feedback\ndescription: Ask Ann before a release.\n---\n")
+    shown = in_line(printed(run("review")))
+    assert "Claude Code's memory m1.md" in shown
+    assert "memory memory" not in shown
+    assert "rule in all of your projects" in shown.replace(" - ", " ")
+    assert "in garden" in shown

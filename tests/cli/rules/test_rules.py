@@ -197,12 +197,17 @@ def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -
     assert json.loads(counts)["rules"][0]["reminded"] == 2
 
 
-def test_a_sentence_is_edited_and_with_it_when_agents_see_it(person: Typed, kept: Rule, log: Any) -> None:
+def test_a_sentence_is_edited_and_with_it_when_agents_see_it(person: Typed, kept: Rule, log: Any, run: Run) -> None:
     shown = person("rule", "edit", kept.id, "We use yarn, not npm", typed=("",))
     assert "It was: We use pnpm, not npm" in shown
     (rule,) = log()
     assert (rule.id, rule.text) == (kept.id, "We use yarn, not npm")
     assert rule.pattern != kept.pattern
+    # It is the person's own sentence then, which stands in no file.
+    assert (rule.origin.kind, rule.words, rule.created_at) == (OriginKind.ADDED, kept.words, kept.created_at)
+    assert "you, 5 Jan" not in (shown := in_line(printed(run("rule", "show", kept.id))))
+    assert "before it was edited, it was from CLAUDE.md" in shown
+    assert "from CLAUDE.md" not in printed(run("rule", "test", kept.id, "npm ci"))
     assert "is shown" not in person("rule", "edit", kept.id, "Be kind", typed=("n",))
     assert log() == [rule]
 
@@ -229,7 +234,29 @@ def test_a_rule_is_retired_and_its_sentence_can_come_back(person: Typed, kept: R
     assert "Nothing: the rule is retired" in printed(run("rule", "test", kept.id, "npm ci"))
     assert "1 sentence declined, put off or retired" in printed(run("rules"))
     person("rule", "add", kept.text, typed=("y",))
-    assert [(each.id, each.state) for each in log()] == [(kept.id, RuleState.ACCEPTED)]
+    # What was counted before is not about the new one.
+    old, new = log()
+    assert (old.state, new.state, new.text) == (RuleState.RETIRED, RuleState.ACCEPTED, kept.text)
+    assert "since: 0 followed, 0 reminded, 0 broken" in in_line(printed(run("rules")))
+
+
+@pytest.mark.parametrize("text", ["\u200b\u200b", "\u3164", "\u2060 \u00ad", "\u202e!", "!"])
+def test_a_sentence_has_letters_that_can_be_seen(person: Typed, log: Any, text: str) -> None:
+    assert "TEXT: " in person("rule", "add", text, status=1)
+    assert log() == []
+
+
+@pytest.mark.parametrize("name", ["id", "short", "four"])
+def test_a_rule_is_forgotten_by_its_short_id(person: Typed, kept: Rule, log: Any, name: str) -> None:
+    named = {"id": kept.id, "short": kept.id[5:11], "four": kept.id[:9]}[name]
+    assert "Forgotten: 1 item." in person("forget", named, typed=("y",))
+    assert log() == []
+
+
+def test_no_agent_forgets_a_rule_by_its_short_id(run: Run, kept: Rule, log: Any) -> None:
+    assert "Only you can do this" in refusal(run("forget", kept.id[5:11], "--yes"))
+    assert "No rule has an id that begins with '00000000'" in refusal(run("forget", "00000000", "--yes"))
+    assert log() == [kept]
 
 
 @pytest.mark.parametrize("before", ["", "# Ours\n\n- Be kind.\n"])
