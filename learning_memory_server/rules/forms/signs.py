@@ -60,17 +60,17 @@ MENTIONS: Final = (
 """What else in a message says that an AI wrote it. `Claude` alone is no sign: CLAUDE.md is a file."""
 
 ASKED: Final = _table(
-    push="push pr prs pull publish pushe pushen 푸시 推送 推上 プッシュ",
-    commit="commit push pr prs pull committe committen 커밋 푸시 提交 推送 コミット",
+    push="push pr prs publish pushe pushen 푸시 推送 推上 プッシュ",
+    commit="commit push pr prs committe committen 커밋 푸시 提交 推送 コミット",
     merge="merge land 머지 병합 合并 合併",
     deploy="deploy ship release publish live 배포 部署 发布",
     publish="publish release ship 배포 发布",
-    request="pr prs pull mr",
+    request="pr prs mr",
     amend="amend",
     rebase="rebase",
-    pull="pull update sync",
+    pull="pull sync",
     force="force",
-    hooks="verify hook skip bypass",
+    hooks="skip bypass",
 )
 """Words of a prompt that asks for an act which needs the word of a person."""
 
