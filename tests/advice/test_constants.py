@@ -73,7 +73,9 @@ ALLOWED: Final = {
     "rules/shell/words.py _echoed": "options of a program",
     "rules/shell/words.py _of_ansi": "escapes of the shell",
     "rules/patterns/messages.py _OTHERS_IN": "what a message in Latin letters is",
-    "rules/patterns/asking.py _NOT": "words of a language",
+    "rules/patterns/asking.py READ_MAX": "how much is read",
+    "rules/patterns/asking.py BLOCK_MAX": "how much is read",
+    "rules/patterns/prompts.py": "words of a language",
     "rules/suggesting/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
     "rules/suggesting/suggestions.py _HEX": "the length of an id",
 }

@@ -99,14 +99,5 @@ NO_FILES: Final = (
 NO_NAMES: Final = frozenset({".", "..", "*", "*.*"})
 """Words in the form of a name that name nothing."""
 
-DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
-"""Ends of files that people read: tests and linters ignore them."""
-
-YES: Final = frozenset(
-    "yes yep yeah y sure ok okay go do ja oui si da please 네 예 응 좋아 好 好的 是 可以 はい".split()
-)
-YES_MAX: Final = 3
-"""First words of prompts such as "yes, go ahead", and how many words they have at most."""
-
 LABEL_MAX: Final = 5
 """Words of a line that says how messages are, without a verb: "Commit messages: one line"."""

@@ -15,13 +15,15 @@ BLOCK_MAX: Final = 200
 """Characters of a prompt that are read, and of a block that a person has written."""
 _COMMAND: Final = re.compile(r"<command-name>/?(?:[\w-]+:)?([\w-]+)</command-name>")
 _PASTED: Final = re.compile(
-    r"^[ \t]*(?:```|~~~|>|diff --git |@@ |--- |\+\+\+ |\+(?=\S)|#{1,6} |\||[$%❯⎿●✓✗⏺│╭] ?|<[a-z/!])|"
+    r"^[ \t]*(?:```|~~~|>|diff --git |@@ |--- |\+\+\+ |\+(?=\S)|#{1,6} |\||[$%\u276f⎿●✓✗⏺│╭] ?|<[a-z/!])|"
     r"</?(?:local-command|bash-|command-|system-|task-)",
     re.MULTILINE | re.IGNORECASE,
 )
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
-_CODE: Final = re.compile(r"(?:(\w+)[ \t]+|(^[ \t]*))?`{1,2}([^`\n]*)`{1,2}", re.MULTILINE)
-_QUOTE: Final = re.compile(r"\"[^\"\n]*\"|[\u201c\u201e][^\u201d\u201c\n]*[\u201d\u201c]|(?<!\w)'[^'\n]*'(?!\w)")
+_CODE: Final = re.compile(r"(?:(?P<before>\w+)[ \t]+|(?P<start>^[ \t]*))?`{1,2}(?P<text>[^`\n]*)`{1,2}", re.MULTILINE)
+_QUOTE: Final = re.compile(
+    r"\"(?!--)[^\"\n]*\"|[\u201c\u201e][^\u201d\u201c\n]*[\u201d\u201c]|(?<!\w)'(?!--)[^'\n]*'(?!\w)"
+)
 _REQUEST: Final = re.compile(r"\b(?:pull|merge)[ -]requests?\b")
 _SENTENCE: Final = re.compile(r"((?<=\S)[.!?;]+(?=\s|$)|\n|[\u3002\uff01\uff1f\uff1b])")
 _JOINT: Final = re.compile(
@@ -32,14 +34,14 @@ _LEAD: Final = rf"[\s\W]*(?:(?:{prompts.LEADS})\b[\s,]*)*"
 _LED: Final = re.compile(_LEAD)
 _MADE: Final = re.compile(rf"{prompts.MADE_WITH}\s+(?:{prompts.BETWEEN}\s+){{0,3}}")
 _GIT: Final = re.compile(r"(?:git|gh)\s+(?:pr\s+)?|/(?:[\w-]+:)?")
-_WITH: Final = re.compile(r"\b(?:use|run|try|call|execute|do|start|with|via|using|mit|nimm|verwende)\b(?:\s+[^\s]+){0,3}?\s+")
+_WITH: Final = re.compile(
+    r"\b(?:use|run|try|call|execute|do|start|with|via|using|mit|nimm|verwende)\b(?:\s+[^\s]+){0,3}?\s+"
+)
 _WISH: Final = re.compile(prompts.WISHES)
 _OTHERWISE: Final = re.compile(prompts.OTHERWISE)
 _YES: Final = re.compile(prompts.YES_PHRASES)
 _FOREIGN_NOT: Final = re.compile(prompts.FOREIGN_NOT)
 _FOREIGN_CLAUSE: Final = re.compile(r"[.,!?\n\uff0c\u3002\uff01\uff1f\u3001]")
-_CARRYING: Final = frozenset({"and", "or", "und"})
-_PARTING: Final = frozenset({"then", "and then", "but", "und dann"})
 
 
 class _Clause(NamedTuple):
@@ -79,7 +81,7 @@ def voice(prompt: str) -> str:
 
 def _said(code: re.Match[str]) -> str:
     """Return code that is meant as it stands, as in "run `git push`"; other code is a name."""
-    before, start, text = code[1] or "", code[2] or "", code[3]
+    before, start, text = code["before"] or "", code["start"] or "", code["text"]
     is_meant = start or not code.start() or before.casefold() in prompts.CODE_BEFORE
     return f"{before} {start}{text if is_meant else 'x'}"
 
@@ -98,11 +100,11 @@ def _is_asked(text: str, wanted: set[str]) -> bool:
     is_negated = is_denied = is_noun = False  # by the clause before
     for clause in _clauses(text):
         words = clause.words
-        if not clause.joint or clause.joint in _PARTING:
+        if not clause.joint or clause.joint in prompts.PARTING:
             is_negated = is_denied = is_noun = False
         verb, rest = ("", []) if clause.is_question else _verb(clause.text)
         is_bare = bool(verb) and not rest
-        is_negated = is_negated and (clause.joint in _CARRYING or (is_bare and is_denied))
+        is_negated = is_negated and (clause.joint in prompts.CARRYING or (is_bare and is_denied))
         is_wish = bool(verb) and not (is_negated or (is_bare and (is_noun or clause.is_label)))
         if (is_wish and _is_meant(verb, rest, clause, wanted)) or (
             not (is_negated or clause.is_question) and _is_used(clause.text, wanted)

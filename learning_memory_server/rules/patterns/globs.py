@@ -3,13 +3,14 @@
 import posixpath
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Final
 
-from learning_memory_server.rules.forms import signs
+_DOCUMENTS: Final = frozenset({".md", ".rst"} | {".txt", ".adoc"})
 
 
 def is_document(path: str) -> bool:
     """Return whether a file is a text for people: no test and no linter says anything of it."""
-    return posixpath.splitext(path)[1].lower() in signs.DOCUMENTS
+    return posixpath.splitext(path)[1].lower() in _DOCUMENTS
 
 
 def relative(path: str, root: str) -> str:

@@ -33,7 +33,7 @@ LEADS: Final = (
     r"just|simply|quickly|maybe|directly|go ahead|go on|go|feel free to|let's|lets|let us|"
     r"(?:can|could|would|will) (?:you|u)|(?:can|could) we|(?:you|we) (?:can|may|could|should|must)|"
     r"i think (?:you|we) (?:can|should)|i(?:'d| would) (?:like|love)(?: (?:you|us))? to|i (?:want|need) (?:you|us) to|"
-    r"i want to|want you to|you(?:'re| are) (?:free|allowed) to|(?:it's |it is )?(?:ok|okay|fine|good|time|safe|free) to|"
+    r"i (?:want to|allow you to)|want you to|you(?:'re| are) (?:free|allowed) to|(?:it's |it is )?(?:ok|okay|fine|good|time|safe|free) to|"
     r"make sure (?:to|you)|be sure to|remember to|try to|don't (?:forget|hesitate) to|don't forget and|proceed to|continue to|"
     r"after (?:that|this)|when(?:ever)? (?:you(?:'re| are) )?(?:done|finished|ready)|when (?:it's|that's) (?:done|finished|ready)|"
     r"once (?:(?:you're|you are|it's|it is|that's|everything is|all is|they are) )?(?:done|finished|green|ready)|"
@@ -43,7 +43,7 @@ LEADS: Final = (
 )
 """What may stand before the verb of a wish."""
 
-WISHES: Final = r"\b(?:can|could|would|will|please|pls|let's|lets|kannst|könntest|bitte)\b"
+WISHES: Final = r"\b(?:(?:can|could|would|will) (?:you|u|we)|please|pls|let's|lets|kannst|könntest|bitte)\b"
 """Words by which a question is a wish."""
 
 GOING_ON: Final = frozenset("keep start continue begin".split())
@@ -76,7 +76,12 @@ NEEDING: Final = {"force": frozenset({"push"}), "skip": _HOOKS, "bypass": _HOOKS
 NEAR: Final = 3
 """How far behind "with" a program is named."""
 
-NEGATIONS: Final = frozenset("not never without no dont cannot stop avoid nothing nor neither nicht kein keine nie".split())
+CARRYING: Final = frozenset({"and", "or", "und"})
+PARTING: Final = frozenset({"then", "and then", "but", "und dann"})
+"""Words between clauses that carry a negation on, and that end it."""
+NEGATIONS: Final = frozenset(
+    "not never without no dont cannot stop avoid nothing nor neither nicht kein keine nie".split()
+)
 
 YES: Final = frozenset(
     """
@@ -84,7 +89,9 @@ YES: Final = frozenset(
     是的 可以 はい
     """.split()
 )
-YES_PHRASES: Final = r"go (?:ahead|for it|on)|do (?:it|that|so)|please do|sounds (?:good|great)|looks good|mach (?:das|es|mal)"
+YES_PHRASES: Final = (
+    r"\b(?:go (?:ahead|for it|on)|do (?:it|that|so)|please do|sounds (?:good|great)|looks good|mach (?:das|es|mal))\b"
+)
 YES_FILLERS: Final = frozenset("please now then that it bitte".split())
 YES_MAX: Final = 6
 """Words and phrases of a yes, what may stand beside them, and how many words that is at most."""
@@ -94,7 +101,9 @@ FOREIGN_NOT: Final = (
     "禁|ません|だめ"
 )
 """Signs in a clause in Chinese, Korean or Japanese that nothing is asked for."""
-FOREIGN_BEFORE: Final = r"(?:^|[a-z0-9\s]|请|請|帮我|幫我|就|可以|然后|然後|并|並|再|先|去|来|來|直接|完|好|后|後|把.{1,12}|を|で|고|て)"
+FOREIGN_BEFORE: Final = (
+    r"(?:^|[a-z0-9\s]|请|請|帮我|幫我|就|可以|然后|然後|并|並|再|先|去|来|來|直接|完|好|后|後|把.{1,12}|を|で|고|て)"
+)
 FOREIGN_BEHIND: Final = (
     r"(?:\s?(?:까지 ?)?(?:해(?!서|도 안)|하고|하자|하세요|할래|부탁|ㄱㄱ|좀)|して(?!い|る)|し、|お願い|"
     r"(?!了|过|過|时|時|后|後|的|通知|记录|記錄|历史)[\u4e00-\u9fff]|$)"
