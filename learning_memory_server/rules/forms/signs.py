@@ -41,7 +41,7 @@ ATTRIBUTIONS: Final = _each(
     Co-Authored-By: Claude | Co-Authored-By: Anthropic | Co-Authored-By: Copilot |
     Co-Authored-By: GitHub Copilot | Co-Authored-By: Cursor | Co-Authored-By: Codex | Co-Authored-By: Gemini |
     Co-Authored-By: ChatGPT | Co-Authored-By: AI Assistant | Co-Authored-By: Aider | Co-Authored-By: OpenAI |
-    noreply@anthropic.com | cursoragent@cursor.com
+    @anthropic.com | @cursor.com
     """
 )
 """Trailers that name an AI as an author. `Co-Authored-By: AI` alone would be Aisha's, too."""

@@ -10,9 +10,9 @@ from learning_memory_server.rules.forms import (
     git as git_forms,
     instead as command_forms,
     messages as message_forms,
+    wording,
 )
 from learning_memory_server.rules.forms.sentences import Sentence, read_sentence
-from learning_memory_server.rules.patterns import wording
 
 in_words: Final = wording.in_words
 

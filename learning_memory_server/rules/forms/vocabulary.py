@@ -193,21 +193,3 @@ ASKING: Final = {
 INTERPRETERS: Final = frozenset({"python", "python3", "node", "bash", "sh"})
 JOINS: Final = frozenset({"or", "and", "nor", "&"})
 """Programs that run a script, and words between two commands."""
-
-REFERENCES: Final = ("--tags", "--delete", "--all", "--mirror", "-d")
-ELSEWHERE_OPTIONS: Final = ("-C", "--git-dir", "--work-tree")
-NEW_BRANCH: Final = (
-    "-b",
-    "-B",
-    "-c",
-    "-C",
-    "-d",
-    "-p",
-    "--orphan",
-    "--detach",
-    "--create",
-    "--force-create",
-    "--patch",
-)
-MOVES: Final = frozenset({"cd", "pushd", "popd", "gh"})
-"""Options with which git pushes, works or switches somewhere else, and programs behind which the branch is unknown."""

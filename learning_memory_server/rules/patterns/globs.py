@@ -23,15 +23,17 @@ def relative(path: str, root: str) -> str:
     return "" if path == "." or is_outside else path
 
 
-def matches(glob: str, path: str) -> bool:
+def matches(glob: str, path: str, *, is_file: bool = False) -> bool:
     """Return whether a path is meant by a glob, or is below a folder that is.
 
-    A name without a slash is meant in any folder, and `**` stands for any number of folders.
+    A name without a slash is meant in any folder, and `**` stands for any number of folders. One with a slash at the end
+    is a folder's: no file is meant by it that has this name.
     """
     parts = [each for each in glob.removeprefix("./").split("/") if each]
     if "/" not in glob.rstrip("/"):
         parts = ["**", *parts]
-    return bool(parts) and _fits([*parts, "**"], path.split("/"))
+    below = ["*", "**"] if is_file and glob.endswith("/") else ["**"]
+    return bool(parts) and _fits([*parts, *below], path.split("/"))
 
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:

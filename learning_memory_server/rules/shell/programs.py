@@ -198,7 +198,7 @@ FILED: Final = frozenset("-F --file --body-file --notes-file --input".split())
 """Options that name a file with a message."""
 TITLES: Final = frozenset("-t --title --subject".split())
 
-ALL, LAST, BUT_FIRST = "all", "last", "but first"
+ALL, LAST = "all", "last"
 WRITES: Final = {
     "tee": ALL,
     "rm": ALL,
@@ -214,15 +214,62 @@ WRITES: Final = {
     "rsync": LAST,
     "git rm": ALL,
     "git mv": ALL,
-    "sed": BUT_FIRST,
-    "gsed": BUT_FIRST,
-    "perl": BUT_FIRST,
+    "sed": ALL,
+    "gsed": ALL,
+    "perl": ALL,
 }
 """Which of a program's operands it writes or removes."""
 IN_PLACE: Final = frozenset({"sed", "gsed", "perl"})
 """Programs that write only with -i, and whose first operand is a script unless an option has it."""
 SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
 """Options that have their script."""
+DRY: Final = frozenset({"rsync", "git rm", "git mv"})
+"""Programs that write nothing with -n."""
 FETCHING: Final = frozenset({"curl", "wget"})
 OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
 """Options with which the fetching programs name a file to write."""
+
+REFERENCES: Final = tuple("--tags --delete --all --mirror -d".split())
+ELSEWHERE_OPTIONS: Final = tuple("-C --git-dir --work-tree".split())
+NEW_BRANCH: Final = tuple("-b -B -c -C -d -p --orphan --detach --create --force-create --patch".split())
+MOVES: Final = frozenset("cd pushd popd gh".split())
+"""Options with which git pushes, works or switches somewhere else, and programs behind which the branch is unknown."""
+
+ONLY_LOOKS: Final = {
+    "": "--help --version",
+    "git": "-h",
+    "git push": "--dry-run -n",
+    "git commit": "--dry-run",
+    "git add": "--dry-run -n",
+    "git rm": "--dry-run -n",
+    "git clean": "--dry-run -n",
+    "npm": "-v",
+    "pnpm": "-v",
+    "yarn": "-v",
+    "pip": "-V",
+    "pip3": "-V",
+    "python": "-V",
+    "node": "-v",
+}
+"""Options with which a program does nothing but tell something."""
+TELLING: Final = {
+    "npm": "view v info show search whoami ping help docs config",
+    "pnpm": "view info show search whoami ping help",
+    "yarn": "info help why",
+    "pip": "list show freeze check help debug",
+    "pip3": "list show freeze check help debug",
+    "git": "help",
+}
+"""Sub-commands with which it does so."""
+WRITING_TOO: Final = frozenset("set delete edit fix rm".split())
+"""Operands with which such a sub-command changes something: `npm config set`."""
+INTERPRETERS: Final = frozenset("python python3 node ruby perl".split())
+"""Programs that are one thing by name, and another in an environment of a project."""
+MANAGERS: Final = frozenset("npm npx pnpm pnpx yarn bun bunx pip pip3 pipenv poetry conda apt apt-get brew".split())
+"""Programs that manage the packages of the machine or container on which they run."""
+ENVIRONMENTS: Final = frozenset(
+    ".venv venv env .env virtualenv virtualenvs .tox .nox .pyenv .conda .asdf .nvm bundle".split()
+)
+"""Folders of environments."""
+FOLDERED: Final = frozenset("rm rmdir mv cp ln install rsync git".split())
+"""Programs that write or remove folders, too."""
