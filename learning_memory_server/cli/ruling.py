@@ -27,7 +27,6 @@ from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.rule import (
-    CallForm,
     Origin,
     OriginKind,
     Pattern,
@@ -37,6 +36,7 @@ from learning_memory_server.model.rule import (
     When,
     new_rule_id,
 )
+from learning_memory_server.rules.forms.given import call_form, glob_of
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.server.views import rule_views
 
@@ -122,9 +122,9 @@ def _chosen(new: Rule, call: str, file: str, topics: tuple[str, ...], *, done: b
     """Return a rule with the time that an option says, else with the one of its form."""
     shaped = formed(new)
     if call:
-        return replace(new, when=When.CALL, pattern=Pattern(broken=(_call_form(call),)))
+        return replace(new, when=When.CALL, pattern=Pattern(broken=(call_form(call),)))
     if file:
-        return replace(new, when=When.FILE, pattern=Pattern(files=(file.strip(),)))
+        return replace(new, when=When.FILE, pattern=Pattern(files=(glob_of(file, _top()),)))
     if topics:
         return replace(new, when=When.TOPIC, topic=topics)
     if done and shaped.when is not When.DONE:
@@ -132,29 +132,21 @@ def _chosen(new: Rule, call: str, file: str, topics: tuple[str, ...], *, done: b
     return shaped
 
 
-def _call_form(call: str) -> CallForm:
-    """Return the calls that a person names as they would type one: `git push --force`."""
-    try:
-        words = shlex.split(call)
-    except ValueError:
-        words = []
-    if not words or words[0].startswith("-"):
-        raise InvalidInputError("--call: must begin with a program, such as 'git push'.")
-    return CallForm(tuple(words))
-
-
 def _inside(folder: str) -> str:
     """Return a folder relative to the project's root, empty if none was named."""
     if not folder.strip():
         return ""
-    root = folder_of({}).resolve()
-    path = (Path.cwd() / folder).resolve()
-    from learning_memory_server.sharing.tree import top_of
-
-    top = top_of(root).resolve()
+    path, top = (Path.cwd() / folder).resolve(), Path(_top())
     if not path.is_relative_to(top) or path == top:
         raise InvalidInputError(f"--folder: {out.one_line(folder)} is no folder inside of this project.")
     return str(PurePosixPath(path.relative_to(top)))
+
+
+def _top() -> str:
+    """Return the folder of the project."""
+    from learning_memory_server.sharing.tree import top_of
+
+    return str(top_of(folder_of({}).resolve()).resolve())
 
 
 @rule.command(example='3f2a91 "We use pnpm in web/, not npm"')

@@ -26,8 +26,8 @@ def relative(path: str, root: str) -> str:
 def matches(glob: str, path: str, *, is_file: bool = False) -> bool:
     """Return whether a path is meant by a glob, or is below a folder that is.
 
-    A name without a slash is meant in any folder, and `**` stands for any number of folders. One with a slash at the end
-    is a folder's: no file is meant by it that has this name.
+    A name without a slash is meant in any folder, and `**` stands for any number of folders. A slash at the end makes
+    it a folder: no file of this name is meant.
     """
     parts = [each for each in glob.removeprefix("./").split("/") if each]
     if "/" not in glob.rstrip("/"):

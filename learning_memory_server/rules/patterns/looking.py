@@ -1,7 +1,7 @@
 """Calls that have the words of a rule's form, and are not what the rule means: they only tell something."""
 
 from learning_memory_server.model.rule import CallForm
-from learning_memory_server.rules.shell import calls, programs, wrappers
+from learning_memory_server.rules.shell import calls, uses, wrappers
 from learning_memory_server.rules.shell.environments import Via
 from learning_memory_server.rules.shell.script import Command
 
@@ -10,9 +10,9 @@ def is_meant(form: CallForm, command: Command) -> bool:
     """Return whether a rule about a form means a command of this form, and not one that only looks, or is elsewhere."""
     named = {*form.words, *form.having}
     program = command.words[0]
-    if len(form.words) == 1 and program in programs.INTERPRETERS and command.via:
+    if len(form.words) == 1 and program in uses.INTERPRETERS and command.via:
         return False
-    if program in programs.MANAGERS and command.via is Via.CONTAINER:
+    if program in uses.MANAGERS and command.via is Via.CONTAINER:
         return False
     call = calls.parsed(command.words, most=1 if _hands_on(program) else None)
     return not (_looks(call, named) or (len(form.words) == 1 and _tells(call)))
@@ -30,15 +30,15 @@ def sends_nothing(command: Command) -> bool:
 def _hands_on(program: str) -> bool:
     """Return whether a program's options may be another one's."""
     is_wrapper = any(each.split()[0] == program for each in wrappers.WRAPPERS)
-    return is_wrapper and program not in programs.MANAGERS or program in programs.INTERPRETERS | wrappers.SHELLS
+    return (is_wrapper and program not in uses.MANAGERS) or program in uses.INTERPRETERS | wrappers.SHELLS
 
 
 def _looks(call: calls.Call, named: set[str]) -> bool:
     keys = ("", call.program, " ".join((call.program, *call.operands[:1])))
-    options = {each for key in keys for each in programs.ONLY_LOOKS.get(key, "").split()} - named
+    options = {each for key in keys for each in uses.ONLY_LOOKS.get(key, "").split()} - named
     return any(call.has(each) or (len(each) == 2 and each[1] in call.letters) for each in options)
 
 
 def _tells(call: calls.Call) -> bool:
-    is_telling = call.operands[:1] and call.operands[0] in programs.TELLING.get(call.program, "").split()
-    return bool(is_telling) and programs.WRITING_TOO.isdisjoint(call.operands)
+    is_telling = call.operands[:1] and call.operands[0] in uses.TELLING.get(call.program, "").split()
+    return bool(is_telling) and uses.WRITING_TOO.isdisjoint(call.operands)

@@ -10,7 +10,7 @@ from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
 from learning_memory_server.rules.patterns import globs, messages, places
 from learning_memory_server.rules.patterns.asking import is_asked
 from learning_memory_server.rules.patterns.looking import is_meant, sends_nothing
-from learning_memory_server.rules.shell import calls, options, programs
+from learning_memory_server.rules.shell import calls, options, programs, uses
 from learning_memory_server.rules.shell.script import Command, Script
 
 _CLUSTER: Final = re.compile(r"-[A-Za-z]+")
@@ -115,7 +115,8 @@ def has_words(form: CallForm, command: Command) -> bool:
     """Return whether a command has the program and the sub-commands of a form."""
     if not form.words:
         return True
-    if command.words[0] != form.words[0].rpartition("/")[2]:
+    program = form.words[0].rpartition("/")[2]
+    if command.words[0] != program and not (_is_task(form) and {program, command.words[0]} <= uses.TASKS):
         return False
     call = calls.parsed(command.words)
     named = [each for each in form.words[1:] if not each.startswith("-")]
@@ -124,6 +125,11 @@ def has_words(form: CallForm, command: Command) -> bool:
     if call.program in programs.TARGETS:
         return set(named) <= set(call.operands)
     return _script(call.program, call.operands)[: len(named)] == _script(call.program, named)
+
+
+def _is_task(form: CallForm) -> bool:
+    """Return whether a form is a task of the project with its variants: `lint`, `lint:fix`, whatever runs it."""
+    return len(form.words) == 1 and bool(form.having) and f"{form.having[0]}:*" in form.having
 
 
 def _script(program: str, operands: list[str]) -> list[str]:
@@ -207,7 +213,7 @@ def _of_writing(pattern: Pattern, command: Command, root: str, work: Work) -> Ve
     if not command.writes or not (pattern.files or (pattern.contents and command.input)):
         return None
     content = (command.input, "")
-    is_file = command.words[0] not in programs.FOLDERED
+    is_file = command.words[0] not in uses.FOLDERED
     found = [_of_edit(pattern, globs.relative(each, root), content, work, is_file) for each in command.writes]
     return next((each for each in (Verdict.BROKEN, Verdict.FOLLOWED) if each in found), None)
 

@@ -32,7 +32,7 @@ _AFTER_NAME: Final = re.compile(
 _TRAILER: Final = re.compile(r"[\w-]+: ?\S.*")
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _GENERATED: Final = "generated "
-_MARKS: Final = " \t*_[>-\N{ROBOT FACE}\ufe0f"
+_BEGINNING: Final = re.compile(r"(?:^|[.!?]\s)[^\w\n]*", re.MULTILINE)
 _EMOJI: Final = re.compile("[\U0001f000-\U0001faff\u2600-\u2712\u2714-\u2716\u2719-\u27bf\u2b50\u2b55\ufe0f]")
 _UNKNOWN: Final = ("$", "`")
 _OTHERS_IN: Final = 5
@@ -70,7 +70,7 @@ def _has_mark(mark: str, text: str, trailers: Sequence[str]) -> bool:
     if mark.startswith("@"):
         return any(mark in each for each in trailers)
     if mark.startswith(_GENERATED):
-        return any(line.lstrip(_MARKS).startswith(mark) for line in text.splitlines())
+        return any(text.startswith(mark, begin.end()) for begin in _BEGINNING.finditer(text))
     return mark in text.replace(f"{_GENERATED}with", "").replace(f"{_GENERATED}by", "")
 
 

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from learning_memory_server.rules.shell import calls, programs, wrappers
+from learning_memory_server.rules.shell import calls, uses, wrappers
 
 
 class Via(StrEnum):
@@ -15,7 +15,7 @@ class Via(StrEnum):
 
 def by_path(path: str, via: Via) -> Via:
     """Return how a program is reached that is called by a path."""
-    is_in = not via and not programs.ENVIRONMENTS.isdisjoint(path.split("/")[:-1])
+    is_in = not via and not uses.ENVIRONMENTS.isdisjoint(path.split("/")[:-1])
     return Via.ENVIRONMENT if is_in else via
 
 
