@@ -11,9 +11,12 @@ import typer
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
+from learning_memory_server.cli.maintenance.learning import read_lesson
+from learning_memory_server.cli.report import document_of
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files, timeouts
+from learning_memory_server.system.locations import is_attended
 
 commands = command.Commands()
 
@@ -36,15 +39,19 @@ async def dashboard(
     project = command.chosen_project(project, command.Offline(settings))
     path = settings.storage_path / "dashboard.html" if file is None else file
     _require_replaceable(path)
+    # The report is about the project of the folder in which the command runs.
+    here = command.current_project(settings)
+    is_read = project in {None, here} and is_attended(os.environ)
+    lines = document_of((await read_lesson(settings)).past)["lines"] if is_read else []
+    past = [{**each, "project": here} for each in lines]
     async with open_connection(settings, "dashboard") as connection:
         try:
             # After a large import the index takes minutes: the map says how much of it is there.
             await connection.run("complete", within=timeouts.DASHBOARD_INDEX)
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no map.")
-        packed = (await connection.run("page_data", project=project, folders=command.folders_here(settings)))[
-            "document"
-        ]
+        folders = command.folders_here(settings)
+        packed = (await connection.run("page_data", project=project, folders=folders, past=past))["document"]
     content = page(zlib.decompress(b64decode(packed)).decode()).encode()
     try:
         files.replace(path, content)

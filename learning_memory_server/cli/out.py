@@ -53,7 +53,7 @@ _COMMANDS: Final = {"get_clusters": "`clusters`", "get_cluster_members": "`show`
 """What people run where an agent calls a tool that a hint names."""
 CLIENTS: Final = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE"),
-    *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI"),
+    *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI", "AI_AGENT"),
 )
 """Variables that clients set for the commands of agents."""
 _IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)

@@ -10,7 +10,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.answering import Answers, offered_of, show_limits
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.rules.past.report import PastReport
+from learning_memory_server.rules.past.report import Line, LineKind, PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import figures
 
@@ -27,8 +27,15 @@ def show_report(report: PastReport) -> None:
     for number, each in enumerate(report.lines, 1):
         lead = Text.assemble((f"{number:>2}  ", "bold"), (f"{out.one_line(each.label):<{min(width, _LABEL)}}  ", "red"))
         out.hanging(lead, Text(out.one_line(each.text)))
+    if any(each.kind is LineKind.RULE and is_undated(each) for each in report.lines):
+        out.say("It is not known since when these rules are written down: they are counted over all sessions.", "dim")
     if not report.lines:
         out.say("No rule of yours was broken, and no command failed in the same way in two sessions.")
+
+
+def is_undated(line: Line) -> bool:
+    """Return whether a line is about a rule of a file that git does not know."""
+    return line.suggestion is not None and line.suggestion.origin.at is None
 
 
 async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = True) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Rule, RuleCount, RuleState
+from learning_memory_server.model.rule import Rule, RuleCount
 from learning_memory_server.rules.log import Fared, total
 from learning_memory_server.server.views import fields, rule_views
 
@@ -17,7 +17,7 @@ _TOTAL: Final = ("followed", "reminded", "broken", "stopped")
 
 def accepted(stored: Offline) -> list[Rule]:
     """Return the rules of all projects that agents are shown, the newest first."""
-    found = [each for each in stored.rule_log.all() if each.state is RuleState.ACCEPTED and not each.imported]
+    found = [each for each in stored.rule_log.all() if each.is_accepted]
     return sorted(found, key=lambda each: as_seen(each.changed_at), reverse=True)
 
 

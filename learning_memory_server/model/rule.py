@@ -114,6 +114,11 @@ class Rule(Recorded):
     matched_before: int = 0  # of how many that it is about
     replaces: str = ""  # the id of the rule that it takes the place of
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether a person here has said yes to it, and has not taken that back."""
+        return self.state is RuleState.ACCEPTED and not self.imported
+
 
 @dataclass(frozen=True, slots=True)
 class RuleCount(Recorded):

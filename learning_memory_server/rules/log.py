@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Rule, RuleCount, RuleState
+from learning_memory_server.model.rule import Rule, RuleCount
 
 
 class RuleLog(Records[Rule]):
@@ -14,7 +14,7 @@ class RuleLog(Records[Rule]):
 
     def accepted(self, project: str) -> list[Rule]:
         """Return the rules that apply in a project, the newest first."""
-        found = [each for each in self.all() if each.state is RuleState.ACCEPTED and not each.imported]
+        found = [each for each in self.all() if each.is_accepted]
         mine = [each for each in found if each.is_everywhere or each.project == project]
         return sorted(mine, key=lambda each: as_seen(each.changed_at), reverse=True)
 

@@ -42,6 +42,7 @@ ALLOWED: Final = {
     "rules/suggesting/files.py _FOLDERS": "how much is read",
     "rules/suggesting/markdown.py _COMMAND": "how much is read",
     "rules/suggesting/markdown.py _COMMANDS": "how much is read",
+    "rules/past/record.py _SELDOM": "how a count is worded",
     "rules/past/record.py _UNITS": "names of calls",
     "rules/past/replay.py EDITS": "clients' names of tools",
     "rules/past/replay.py _PROMPT_MAX": "how much is read",
@@ -81,6 +82,8 @@ ALLOWED: Final = {
     "rules/patterns/asking.py READ_MAX": "how much is read",
     "rules/patterns/asking.py BLOCK_MAX": "how much is read",
     "rules/patterns/prompts.py": "words of a language",
+    "rules/suggesting/written.py _LEAST": "which line of a file has a sentence; agents are shown nothing of it",
+    "rules/suggesting/written.py _BEGINNING": "the same",
     "rules/suggesting/suggestions.py _COMMON": "when two sentences are one question to a person; agents are shown nothing of it",
     "rules/suggesting/suggestions.py _HEX": "the length of an id",
 }

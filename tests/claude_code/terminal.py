@@ -9,8 +9,9 @@ import struct
 import subprocess
 import termios
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from tests.acceptance.hubs import until
 from tests.claude_code.conftest import ClaudeCode
@@ -60,8 +61,16 @@ class Terminal:
     def sees(self, words: str) -> None:
         """Wait until the screen shows words."""
         wanted = re.sub(r"\s", "", words)
-        until(lambda: wanted in self.shown(), f"the screen does not show {words!r}")
+        self.waits(lambda: wanted in self.shown(), f"the screen does not show {words!r}")
         self._seen = len(self._screen)
+
+    def waits(self, condition: Callable[[], Any], otherwise: str) -> None:
+        """Wait until a condition holds; where it never does, say what the screen shows and how far the model got."""
+        try:
+            until(condition, otherwise)
+        except AssertionError:
+            asked = [str(each["messages"][-1])[-300:] for each in self.model.requests[-3:]]
+            raise AssertionError(f"{otherwise}: {self.shown()[-2000:]}\nthe model was asked: {asked}") from None
 
     def types(self, *keys: bytes) -> None:
         """Type keys, each once the program has had time to take the one before."""

@@ -247,7 +247,7 @@ def test_a_person_is_asked_about_what_is_enforced_each_time(claude: ClaudeCode) 
 def test_the_end_of_work_is_no_end_without_what_a_rule_wants(claude: ClaudeCode) -> None:
     seed(claude, accepted("Run the tests before you are done", TESTED, When.DONE))
     (claude.project / "Makefile").write_text("test:\n\t@echo passed\n")
-    write = use("Write", file_path=str(claude.project / "a.txt"), content="x")
+    write = use("Write", file_path=str(claude.project / "a.py"), content="x = 1")
     script: list[Said] = [write, say("Done."), later(run("make test")), say("Now it is.")]
     with at_terminal(claude, script, "--allowedTools", "Bash,Write") as terminal:
         terminal.prompts("write it")

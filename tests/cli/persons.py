@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,14 +35,18 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def person(environment: dict[str, str], shop: Path) -> Typed:
     """Return what a terminal shows of a command where a person answers its questions in this way."""
 
-    def play(*arguments: str, typed: tuple[str, ...] = (), status: int = 0) -> str:
-        with on_a_terminal(environment, *arguments, output=True, folder=shop) as (process, terminal):
-            shown = b""
-            for each in typed:
-                shown += read_until(terminal, b": ")
-                os.write(terminal, each.encode() + b"\n")
-            shown += read_until(terminal, b"\0")
-            assert process.wait(MINUTES) == status, shown
-        return in_line(_STYLE.sub("", shown.decode()))
+    return partial(played, environment, shop)
 
-    return play
+
+def played(
+    environment: dict[str, str], folder: Path, *arguments: str, typed: tuple[str, ...] = (), status: int = 0
+) -> str:
+    """Return what a terminal shows of a command in a folder, where a person answers its questions in this way."""
+    with on_a_terminal(environment, *arguments, output=True, folder=folder) as (process, terminal):
+        shown = b""
+        for each in typed:
+            shown += read_until(terminal, b": ")
+            os.write(terminal, each.encode() + b"\n")
+        shown += read_until(terminal, b"\0")
+        assert process.wait(MINUTES) == status, shown
+    return in_line(_STYLE.sub("", shown.decode()))

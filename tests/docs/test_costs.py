@@ -38,8 +38,8 @@ def test_the_readme_counts_the_tools_and_their_tokens() -> None:
 
 def test_the_readme_has_the_figures_of_the_evidence() -> None:
     evidence = (ROOT / "docs" / "explain" / "evidence.md").read_text("utf-8")
-    lines = [line for line in evidence.splitlines() if line.startswith("| **this server** |")]
-    entries, _ = (re.findall(r" (\d+)(?= )", line) for line in lines)
+    (line,) = (line for line in evidence.splitlines() if line.startswith("| **this server** |"))
+    entries = re.findall(r" (\d+)(?= )", line)
     readme = (ROOT / "README.md").read_text("utf-8")
 
     assert re.findall(r"right (\d+) times, wrong (\d+) \|", readme) == [(entries[1], entries[2])]

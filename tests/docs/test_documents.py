@@ -40,7 +40,7 @@ FOLDERS_OF_A_USER: Final = re.compile(
 MADE_ELSEWHERE: Final = re.compile(
     r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|sessions|refusals|outdated-points|model-scales|qdrant-owner"
     r"|claude_desktop_config|learning-memory|modules|tokenizer|config_sentence_transformers)\.json"
-    r"|(?:values|verdicts|advice|trials|failures|servers|clusters|projects|answers|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
+    r"|(?:values|verdicts|advice|trials|failures|servers|clusters|projects|answers|rules|rule-counts|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
 )
 """Files that this program, another one or its user makes."""
 

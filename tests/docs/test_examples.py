@@ -87,6 +87,11 @@ def makes_a_token(tmp_path: Path, block: str) -> None:
     assert name == [Collection(name[0]), name[1], "1"]
 
 
+def is_said_of_rules(_: Path, block: str) -> None:
+    """`test_rules_in_readme.py` plays it."""
+    assert block
+
+
 def is_the_instructions(_: Path, block: str) -> None:
     """`make docs` writes this page, and `make check` fails if it is not what the server says."""
     assert block
@@ -94,6 +99,7 @@ def is_the_instructions(_: Path, block: str) -> None:
 
 CHECKS: Final[dict[tuple[str, str], Callable[[Path, str], None]]] = {
     ("README.md", "json"): is_part_of_the_exchange,
+    ("README.md", "text"): is_said_of_rules,
     ("journal/README.md", "json"): is_a_line_of_the_journal,
     ("docs/explain/data.md", "toml"): reads_as_settings,
     ("docs/how-to/clients.md", "toml"): reads_as_settings,

@@ -263,3 +263,20 @@ def test_a_wanted_command_that_has_the_words_of_the_forbidden_one_is_allowed(
     assert formed
     for call in calls.split(" | "):
         assert judge(formed.pattern, Act(read(call)), Work()) == verdict, call
+
+
+@pytest.mark.parametrize(
+    "form", ["Use `{}`, not `{}`", "Always use `{}` instead of `{}`.", "Run `{}`. Never run `{}`."]
+)
+@pytest.mark.parametrize("command", ["git log", "npm run test", "pytest", "make test", "./gradlew test", "docker run"])
+def test_what_a_sentence_wants_is_never_forbidden_by_it(command: str, form: str) -> None:
+    program, _, rest = command.partition(" ")
+    for more in ("--short", "-s", "-n 2", "--a=b", "-C web", "-rf", "-- --fix", "lint", "-5", "-f a.yml", "&& ls"):
+        for wanted in (
+            f"{command} {more}",
+            f"{program} {more} {rest}".strip(),
+            f"time {command}",
+            f"cd a && {command}",
+        ):
+            formed = form_of(form.format(wanted, command))
+            assert not formed or judge(formed.pattern, Act(read(wanted)), Work()) is not Verdict.BROKEN, wanted

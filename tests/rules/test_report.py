@@ -14,6 +14,7 @@ from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.past.report import Line, LineKind, PastReport, past_report
 from learning_memory_server.rules.past.sessions import Transcript
 from tests.lessons.errors.written import Call, failed, ran, refused, write_transcript
+from tests.sharing.repositories import git
 from tests.support import NOON
 
 HERE = "acme/shop"
@@ -85,6 +86,16 @@ async def test_a_rule_that_was_broken_is_a_line_with_its_file_its_figures_and_it
     assert (report.sessions, report.calls, report.commands, report.failed) == (2, 4, 4, 0)
     assert str(report.first) == "2026-01-06"
     assert str(report.last) == "2026-01-07"
+
+
+async def test_a_rule_cannot_be_broken_before_it_was_written_down(past: Past) -> None:
+    git(past.folder, "init", "-q")
+    past.say("Never add a Co-Authored-By trailer for Claude to commits.")
+    git(past.folder, "add", "CLAUDE.md")
+    past.session(ran(COMMIT))  # On 6 January
+    past.session(ran(COMMIT))  # On 7 January
+    git(past.folder, "commit", "-qm", "Say how to commit", "--date", "2026-01-07T00:00:00Z")
+    assert "broken in 1 of 1 commit, last 7 Jan" in only(await past.report()).text
 
 
 async def test_a_rule_that_holds_is_no_line_but_a_suggestion(past: Past) -> None:

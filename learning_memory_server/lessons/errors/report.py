@@ -10,16 +10,15 @@ from learning_memory_server.lessons.errors.brief import bare, brief
 from learning_memory_server.lessons.errors.figures import Figures, figures_of, plain_command
 from learning_memory_server.lessons.errors.jobs import HOOKED, calls_of, check_of, is_same_job
 from learning_memory_server.lessons.errors.parse import parse
-from learning_memory_server.lessons.errors.sanitize import alike, normalized
+from learning_memory_server.lessons.errors.sanitize import alike
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.moment import as_seen
 
-_ENOUGH: Final = 4  # Lines that are filled up with errors of one session: few of these are worth reading
 _REFUSALS: Final = 5  # Refusals in a report, the last ones
 _REPEATED: Final = 2  # Sessions that an error is reported from
-_BROKEN: Final = 3  # Sessions that a failing check, or what it found, is reported from
+_OFTEN: Final = 3  # Sessions that a failing check, or a path that is not there, is reported from
 _CHECKS: Final = 5  # Checks that are listed in one line
 _ERROR: Final = 100  # Characters of an error that are shown
 _CALL: Final = 50  # of a refused call
@@ -38,15 +37,13 @@ _SCRIPT: Final = re.compile(r"^\S+: line \d+: ")
 _LOCATION: Final = re.compile(r"^[^\s:(]+(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):?\s+")
 """Where in a file a compiler or linter found something."""
 _CONFIGURATION: Final = re.compile(r"[^\s:(]+\.(?:json|toml|ya?ml|ini|cfg)[:(]\d")
-_RULE: Final = re.compile(r"\([a-z][\w-]*\)$|\b(?:TS|E|F|W)\d{3,5}\b")
-"""The name of the rule by which it was found."""
 _SAYS_ERROR: Final = re.compile(r"^(?:(?:error|fatal):|\[FAILED\]) (?=\S)", re.IGNORECASE)
 _SAYS_NOTHING: Final = re.compile(
     r"^\W*\{|failed to push some refs|exited with code|exit status|task failed"
-    r"|merge conflict|could not apply|cherry-pick is now empty",
+    r"|merge conflict|could not apply|cherry-pick is now empty|\[FAILED\]$",
     re.IGNORECASE,
 )
-"""Lines that say that something failed but not what, JSON, and the conflicts of everyday merges."""
+"""Lines that say that something failed but not what, JSON, and the conflicts and hooks of everyday commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +69,17 @@ class ReportLine:
 def report(failures: Iterable[Failure], most: int, refused: Sequence[Refusal] = ()) -> list[ReportLine]:
     """Return what a person should read first, at most so many lines.
 
-    First come the causes that several sessions had: the errors of tools and of the place, wrong paths, and failing
-    checks. Then come calls that the person refused in a sentence. Errors of one session fill the report up, if the same
-    call worked after a change. Only where there is nothing else, the checks are listed that failed.
+    First come the causes that several sessions had: the errors of tools and of the place, wrong paths, and checks after
+    which another command worked. Then come calls that the person refused in a sentence. Only where there is nothing
+    else, the checks are listed that failed.
     """
     projects = defaultdict[str, list[Failure]](list)
     for each in failures:
         if each.line:  # Without one, only an exit status is known
             projects[each.project].append(each)
     found = sorted((line for known in projects.values() for line in _of_project(known)), key=lambda line: line.rank)
-    lists = [line for line in found if line.is_list]
-    causes = [line for line in found if line.figures and not line.is_list]
-    lines = [line for line in causes if line.figures and line.figures.sessions >= _REPEATED] + _refusals(refused)
-    more = [line for line in causes if line not in lines][: max(_ENOUGH - len(lines), 0)]
-    return ([*lines, *more] or lists)[:most]
+    lines = [line for line in found if not line.is_list] + _refusals(refused)
+    return (lines or found)[:most]
 
 
 def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
@@ -101,28 +95,28 @@ def _of_project(failures: Iterable[Failure]) -> list[ReportLine]:
         if _is_of_code(figures):
             for each in known:
                 checks[check_of(each)].append(each)
-        elif not _SAYS_NOTHING.search(figures.line) and (figures.sessions >= _REPEATED or _is_corrected(figures)):
-            line = _line(figures, _of_tool(figures, known))
-            is_mended = figures.sessions >= _REPEATED and figures.is_of_call and _is_usual(figures)
-            lines.append(replace(line, is_mended=is_mended and _is_corrected(figures)))
+        elif figures.sessions >= _REPEATED and not _SAYS_NOTHING.search(figures.line):
+            is_mended = figures.is_of_call and _is_usual(figures) and _is_corrected(figures)
+            lines.append(replace(_line(figures, _of_tool(figures, known)), is_mended=is_mended))
     checks.pop("", None)
-    if len({each.session for each in lost}) >= _REPEATED:
+    if len({each.session for each in lost}) >= _OFTEN:
         lines.append(_line(figures_of(lost), _of_paths(lost)))
     return lines + _of_checks(checks)
 
 
 def _of_checks(checks: dict[str, list[Failure]]) -> list[ReportLine]:
-    """Return a line for each check with a common error or another command that helped, and a list of all others."""
+    """Return a line for each check after which another command worked, and a list of the others.
+
+    That a check fails and then passes is what checks are for.
+    """
     lines, others = list[ReportLine](), list[tuple[int, str]]()
     rest = list[Failure]()
     for name, known in checks.items():
         figures = figures_of(known)
-        if figures.sessions < _BROKEN:
+        if figures.sessions < _OFTEN:
             continue
-        found, fixed = _most_found(known), _other_after(name, figures)
-        if found or fixed:
-            parts = [f"`{name}` failed", found, fixed or _same_after(name, known)]
-            lines.append(_line(figures, "; ".join(filter(None, parts)), is_of_check=True))
+        if fixed := _other_after(name, figures):
+            lines.append(_line(figures, f"`{name}` failed; {fixed}", is_of_check=True))
         else:
             others.append((-figures.sessions, f"hooks of `{name}`" if name in HOOKED else f"`{name}`"))
             rest += known
@@ -130,28 +124,6 @@ def _of_checks(checks: dict[str, list[Failure]]) -> list[ReportLine]:
         listed = ", ".join(f"{name} in {-sessions:,}" for sessions, name in sorted(others)[:_CHECKS])
         lines.append(replace(_line(figures_of(rest), f"checks failed: {listed}", is_of_check=True), is_list=True))
     return lines
-
-
-def _most_found(known: Iterable[Failure]) -> str:
-    """Return what a compiler or linter found in most sessions; other lines may be what a test prints on purpose."""
-    sessions, last = defaultdict[str, set[str]](set), dict[str, str]()
-    for each in known:
-        if _LOCATION.match(each.named_line):
-            text = _LOCATION.sub("", each.named_line)
-            rule = _RULE.search(text)
-            kind = rule.group() if rule else normalized(text) or text
-            sessions[kind].add(each.session)
-            last[kind] = text
-    most = max(sessions, key=lambda kind: (len(sessions[kind]), kind), default="")
-    if not most or len(sessions[most]) < _BROKEN:
-        return ""
-    return f"{len(sessions[most]):,} had errors like: {shortened(last[most], _ERROR)}"
-
-
-def _same_after(name: str, known: Sequence[Failure]) -> str:
-    """Return in how many sessions a check worked after it had failed."""
-    worked = {each.session for each in known if name in calls_of(each.worked or "")}
-    return f"it then worked in {len(worked):,}/{len({each.session for each in known}):,}" if worked else ""
 
 
 def _other_after(name: str, figures: Figures) -> str:
@@ -169,10 +141,10 @@ def _of_tool(figures: Figures, known: Sequence[Failure]) -> str:
     folders = {each.folder for each in known}
     where = "".join(f" in `{folder}`" for folder in folders if folder and len(folders) == 1)
     text = f"`{brief(figures.command, figures.line)}`{where}: {line}{alike_ones}"
-    share = f" in {figures.followed_in:,}/{figures.sessions:,}" if figures.sessions > 1 else ""
+    share = f" in {figures.followed_in:,}/{figures.sessions:,}"
     if not _is_usual(figures):
         return text
-    if figures.sessions > 1 and plain_command(figures.followed) == plain_command(figures.command):
+    if plain_command(figures.followed) == plain_command(figures.command):
         return f"{text}; the same command then worked{share}"
     if is_same_job(figures.command, figures.followed):
         moved = " after a `cd`" if where and figures.followed.startswith("cd . && ") else ""
@@ -194,7 +166,7 @@ def _refusals(refused: Sequence[Refusal]) -> list[ReportLine]:
     A question says nothing of what to do.
     """
     newest = sorted(refused, key=lambda each: as_seen(each.at), reverse=True)
-    stated = [each for each in newest if not each.words.rstrip().endswith("?")]
+    stated = [each for each in newest if "?" not in each.words]
     stated.sort(key=lambda each: len(ONCE.findall(each.words)) - len(LASTING.findall(each.words)))
     return [
         ReportLine(
@@ -210,7 +182,9 @@ def _refused_call(refusal: Refusal) -> str:
     call = one_line(refusal.call).lstrip("\\ ")
     if refusal.tool != "Bash":
         return shortened(f"{refusal.tool} {call}".strip(), _CALL)
-    return shortened(call if "#" in call else brief(call, ""), _CALL)
+    shown = brief(call, "")
+    # Words are seldom about the first of several calls.
+    return shown if len(shown) <= _CALL else shortened(" && ".join(calls_of(call)) or shown, _CALL)
 
 
 def _line(figures: Figures, text: str, *, is_of_check: bool = False) -> ReportLine:

@@ -1,11 +1,12 @@
 """Commands that a sentence names, and the calls that they stand for."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.forms import vocabulary
+from learning_memory_server.rules.patterns.matching import matches
 from learning_memory_server.rules.shell import calls, options, programs
 from learning_memory_server.rules.shell.script import read
 
@@ -64,30 +65,34 @@ def is_script(text: str) -> bool:
     return bool(_SCRIPT.fullmatch(text))
 
 
-def forbidden(command: str, wanted: Iterable[str] = ()) -> tuple[CallForm, ...]:
+def forbidden(command: str, wanted: Sequence[str] = ()) -> tuple[CallForm, ...]:
     """Return the calls of a command that is forbidden; none if it is of too many uses.
 
-    A `wanted` command that is the same with more words is not forbidden.
+    A `wanted` command that is the same with more words is not forbidden; none, too, if no form can tell them apart.
     """
+    forms = tuple(_forms(command, wanted))
+    allowed = [each for text in wanted for each in read(text).commands]
+    return () if any(matches(form, each) for form in forms for each in allowed) else forms
+
+
+def _forms(command: str, wanted: Sequence[str]) -> Iterator[CallForm]:
     words = _words(command)
     subs = tuple(_until_option(words))
     given = tuple(words[len(subs) :])
     if not subs or (subs[0] in vocabulary.PIPED and len(words) == 1):
-        return ()
+        return
     lacking = vocabulary.LOOKS.get(subs, vocabulary.ELSEWHERE.get(subs[0], ()) if len(words) == 1 else ())
     for more in filter(None, (_beyond(command, each) for each in wanted)):
         if not all(map(_is_name, more)):
-            return ()
+            return
         lacking = (*lacking, *more)
-    forms = []
     for name in vocabulary.ALIASES.get(subs[0], (subs[0],)):
         if len(given) == 1:
             names = options.same(calls.parsed((name, *subs[1:], *given)), given[0])
             having = tuple(sorted(names, key=lambda each: (-len(each), each)))
-            forms.append(CallForm((name, *subs[1:]), having, lacking))
+            yield CallForm((name, *subs[1:]), having, lacking)
         else:
-            forms.append(CallForm((name, *subs[1:], *given), lacking=lacking))
-    return tuple(forms)
+            yield CallForm((name, *subs[1:], *given), lacking=lacking)
 
 
 def _beyond(command: str, wanted: str) -> tuple[str, ...]:

@@ -34,6 +34,12 @@ _MIGRATION: Final = re.compile(r"\bmigrations?\b", re.IGNORECASE)
 _GENERATED: Final = re.compile(r"\b(?:auto-?)?generated\b", re.IGNORECASE)
 _LOCKS: Final = re.compile(r"\block ?-?files?\b", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"[()<>={}|;$#\\]|::|\*\*\*|:\w")
+_FOLDER: Final = r"`?[\w.@-]+/[\w.@/*-]*`?"
+_PLACED: Final = re.compile(
+    rf"(?:please |always |only )*(?:work|edit|write|change|make (?:your |all )?(?:changes|edits))(?: only)? (?:in|inside|under) {_FOLDER}"
+    rf"(?:,|,? and|,? but) (?:not|never) (?:in|inside|under) (?P<what>{_FOLDER})\.?",
+    re.IGNORECASE,
+)
 _FROZEN: Final = re.compile(r"\b(?:read[- ]only|off[- ]limits|immutable)\b", re.IGNORECASE)
 _MARKED: Final = re.compile(
     r"\b(?:generated|vendored|read-only|produced|built|managed|compiled|synced|owned)\b", re.IGNORECASE
@@ -53,6 +59,13 @@ def edited(sentence: Sentence) -> Pattern | None:
         elif (found := _EDITS.match(ban.core)) and not _NEW_ONES.search(ban.what):
             globs += _globs(ban.core[found.end() :])
     return Pattern(files=tuple(dict.fromkeys(globs))) if globs else None
+
+
+def placed(sentence: Sentence) -> Pattern | None:
+    """Take "work in `staging/`, not in `live/`": other folders are left alone, since they may be the place of tests."""
+    found = _PLACED.fullmatch(sentence.text)
+    globs = _globs(found["what"]) if found else []
+    return Pattern(files=tuple(globs)) if globs else None
 
 
 def _marked(sentence: Sentence) -> str:

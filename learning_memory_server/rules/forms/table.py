@@ -37,6 +37,7 @@ _FORMS: Final[tuple[tuple[When, Callable[[Sentence], Pattern | None]], ...]] = (
     (When.CALL, git_forms.squash),
     (When.CALL, message_forms.message),
     (When.FILE, file_forms.edited),
+    (When.FILE, file_forms.placed),
     (When.CALL, command_forms.instead),
     (When.CALL, command_forms.never),
 )

@@ -10,7 +10,7 @@ from typing import Final
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Pattern, Suggestion, When
+from learning_memory_server.model.rule import OriginKind, Pattern, Suggestion, When
 from learning_memory_server.rules.past.acts import act_of, mark_of
 from learning_memory_server.rules.past.record import CALL, Past, unit_of
 from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt
@@ -25,6 +25,7 @@ class _Tally:
     unit: str
     mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
     is_everywhere: bool
+    since: datetime | None  # when it was written down: nobody could follow it before
     days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     sessions: set[str] = field(default_factory=set)
     breaches: list[datetime] = field(default_factory=list)
@@ -33,7 +34,9 @@ class _Tally:
     worked: int = 0
 
     def count(self, verdict: Verdict, session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
-        """Count an act."""
+        """Count an act, if the rule was written down by then."""
+        if self.since and at < self.since:
+            return
         is_broken = verdict is Verdict.BROKEN
         self.days[at.date()][not is_broken] += 1
         if is_broken:
@@ -85,13 +88,7 @@ class Replay:
     """Takes the events of past sessions, each file's in order, and counts for each suggestion, by its id."""
 
     def __init__(self, given: Iterable[Suggestion]) -> None:
-        self._tallies = {
-            each.id: _Tally(
-                each.when, each.pattern, unit_of(each.when, each.pattern), mark_of(each.pattern), each.is_everywhere
-            )
-            for each in given
-            if each.pattern
-        }
+        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern}
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
         self._may_matter = re.compile("" if None in marks else spelt)
@@ -209,6 +206,12 @@ class Replay:
             else:
                 agent.work.edited(act.file)
                 agent.has_edited = agent.has_edited or (is_new and not is_document(act.file))
+
+
+def _tally(given: Suggestion, pattern: Pattern) -> _Tally:
+    since = given.origin.at if given.origin.kind is OriginKind.FILE else None
+    unit, mark = unit_of(given.when, pattern), mark_of(pattern)
+    return _Tally(given.when, pattern, unit, mark, given.is_everywhere, since)
 
 
 def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:

@@ -17,6 +17,7 @@ _UNITS: Final = {
     ("gh", "pr", "merge"): ("merge", "merges"),
 }
 """Names of calls that count only if they worked."""
+_SELDOM: Final = 9  # Times as many acts that followed a rule as broke it are good news
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Past:
     @property
     def in_words(self) -> str:
         """How often it was broken, as a person reads it."""
+        if self.broken * _SELDOM <= self.followed:
+            return f"followed in {self.followed:,} of {self.matched:,} {plural(self.unit)}, broken in {self.broken:,}"
         if self.followed:
             return f"broken in {self.broken:,} of {self.matched:,} {plural(self.unit)}"
         if self.unit == CALL:

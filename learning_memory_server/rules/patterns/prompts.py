@@ -90,9 +90,9 @@ YES: Final = frozenset(
     """.split()
 )
 YES_PHRASES: Final = (
-    r"\b(?:go (?:ahead|for it|on)|do (?:it|that|so)|please do|sounds (?:good|great)|looks good|mach (?:das|es|mal))\b"
+    r"\b(?:go (?:ahead|for it)|do (?:it|that|so)|please do|sounds (?:good|great)|looks good|mach (?:das|es|mal))\b"
 )
-YES_FILLERS: Final = frozenset("please now then that it bitte".split())
+YES_FILLERS: Final = frozenset("please now then that this it bitte gern".split())
 YES_MAX: Final = 6
 """Words and phrases of a yes, what may stand beside them, and how many words that is at most."""
 

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import OriginKind
 from learning_memory_server.rules.suggesting.markdown import plain, sentences
+from learning_memory_server.rules.suggesting.written import Written
 from learning_memory_server.system import files
 
 _OF_PROJECT: Final = (
@@ -51,6 +53,7 @@ class Sentence:
     name: str
     kind: OriginKind = OriginKind.FILE
     is_everywhere: bool = False
+    at: datetime | None = None  # when it was written down, if git knows
 
     @property
     def states(self) -> bool:
@@ -86,7 +89,9 @@ def _of_project(folder: Path) -> Iterator[Sentence]:
     patterns = [*_OF_PROJECT.split(), f".claude/{_IN_CLAUDE}"]
     for path in _found(folder, patterns):
         name = path.relative_to(folder).as_posix()
-        yield from (Sentence(each, one_line(name)) for each in sentences(_body(_read(path, folder))))
+        if found := list(sentences(_body(_read(path, folder)))):
+            written = Written.of(folder, name)
+            yield from (Sentence(each, one_line(name), at=written.at(each)) for each in found)
 
 
 def _of_person(environment: Mapping[str, str]) -> Iterator[Sentence]:

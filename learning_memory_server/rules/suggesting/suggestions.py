@@ -50,7 +50,7 @@ async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate)
     """Return the suggestions of sentences in files: those with a pattern, and those that say what to do."""
     texts = (await gate.pass_data({"texts": [each.text for each in found]})).data["texts"]
     made = [
-        (each, suggestion(text, Origin(each.kind, each.name), project, is_everywhere=each.is_everywhere))
+        (each, suggestion(text, Origin(each.kind, each.name, each.at), project, is_everywhere=each.is_everywhere))
         for each, text in zip(found, texts, strict=True)
     ]
     return [one for each, one in made if one.pattern or each.states]
@@ -179,7 +179,7 @@ def conflicts(found: Iterable[Suggestion], rules: Iterable[Rule]) -> list[tuple[
 
     Of two rules, the newer yes wins already, so that they are no pair.
     """
-    items: list[Item] = [each for each in rules if each.state is RuleState.ACCEPTED and not each.imported]
+    items: list[Item] = [each for each in rules if each.is_accepted]
     items += found
     matters = [(each, Matter.of(each)) for each in items]
     return [

@@ -28,6 +28,7 @@ from learning_memory_server.server.views import (
     failure_views,
     fields,
     memory_views,
+    rule_views,
     value_views,
 )
 from learning_memory_server.system import timeouts
@@ -57,11 +58,15 @@ class Dashboard:
     frames: LandmarkStore
 
     async def document(
-        self, project: str | None = None, folders: Mapping[str, str] = MappingProxyType({})
+        self,
+        project: str | None = None,
+        folders: Mapping[str, str] = MappingProxyType({}),
+        past: Sequence[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
         """Return the data of the page, of one project or of all.
 
-        `folders` has the folder of each project for which one is known: its files show what became of anchors.
+        `folders` has the folder of each project for which one is known: its files show what became of anchors. `past`
+        has the lines of the report about past sessions.
         """
         services = self.services
         entries = services.collector.list_resolved(EntryQuery(project=project))
@@ -95,6 +100,8 @@ class Dashboard:
                 for each in _of(project, reversed(services.memory_log.all()))
             ],
             "waiting": await asyncio.to_thread(self._waiting, named),
+            "rules": self._rules(project),
+            "past": [*past],
             "shown": await asyncio.to_thread(_shown, project, services.advice_log, services.effects),
         }
 
@@ -110,6 +117,18 @@ class Dashboard:
             entry_views.whole_entry(entry) | notes[entry.id] | ({"never": True} if is_never(entry.id) else {})
             for entry in entries
         ]
+
+    def _rules(self, project: str | None) -> list[dict[str, Any]]:
+        """Return the accepted rules with how they fared, those that were broken most often first."""
+        services = self.services
+        rules = [
+            each
+            for each in services.rule_log.all()
+            if each.is_accepted and (each.is_everywhere or project in {None, each.project})
+        ]
+        fared = services.rule_counts.fared(rules)
+        rules.sort(key=lambda each: (fared[each.id].broken + each.broken_before, each.changed_at), reverse=True)
+        return [rule_views.on_page(each, fared[each.id]) for each in rules]
 
     def _waiting(self, projects: Iterable[str]) -> list[dict[str, Any]]:
         """Return what waits for a person's yes, the oldest first."""

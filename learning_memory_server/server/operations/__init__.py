@@ -60,11 +60,19 @@ async def search(
 
 
 async def page_data(
-    services: Services, report: Report, *, project: str | None, folders: dict[str, str]
+    services: Services,
+    report: Report,
+    *,
+    project: str | None,
+    folders: dict[str, str],
+    past: list[dict[str, Any]] = [],  # noqa: B006 - it is only read
 ) -> dict[str, Any]:
-    """Gather the data of the page, of one project or of all, as compressed JSON text in base64."""
+    """Gather the data of the page, of one project or of all, as compressed JSON text in base64.
+
+    `past` has the lines of the report about past sessions, which the hub does not read.
+    """
     report("Gathering what was learned")
-    document = await services.dashboard.document(project, folders)
+    document = await services.dashboard.document(project, folders, past)
 
     def packed() -> str:
         return b64encode(zlib.compress(as_text(document).encode())).decode()

@@ -44,6 +44,23 @@ def rule(each: Rule, fared: Fared) -> dict[str, Any]:
     return fields(RuleView, each, fared)
 
 
+def on_page(each: Rule, fared: Fared) -> dict[str, Any]:
+    """Return a rule as the page shows it."""
+    return {
+        **rule(each, fared),
+        "short_id": short_id(each.id),
+        "project": each.project,
+        "is_everywhere": each.is_everywhere,
+        "is_enforced": each.is_enforced,
+        "when": when_of(each),
+        "where": where_of(each),
+        "whose": whose(each.origin),
+        "at": each.changed_at.isoformat(),
+        "since": since_of(fared),
+        "before": before_of(each),
+    }
+
+
 def short_id(name: str) -> str:
     """Return the beginning of an id, by which a person names a rule."""
     return name.removeprefix(PREFIX)[:_SHORT]
@@ -72,7 +89,7 @@ def whose(origin: Origin) -> str:
     said = {
         OriginKind.ADDED: "you",
         OriginKind.FILE: name,
-        OriginKind.MEMORY: f"Claude Code's memory {name}",
+        OriginKind.MEMORY: f"Claude Code's {name}",
         OriginKind.REFUSAL: f"your refusal of `{name}`" if name else "a refusal of yours",
         OriginKind.REPORT: f"`{name}` in past sessions" if name else "past sessions",
         OriginKind.PREFERENCE: "a preference that you kept",

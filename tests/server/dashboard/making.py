@@ -11,6 +11,7 @@ from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.model.rule import Origin, OriginKind, Rule, RuleCount, RuleState, new_rule_id
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.server.composition.services import Services, open_services
@@ -76,6 +77,14 @@ def value(number: int, text: str, members: tuple[str, ...], supersedes: str | No
     )
 
 
+def rule(text: str, **changes: Any) -> Rule:
+    """A rule that a person has accepted."""
+    given = {"state": RuleState.ACCEPTED, "broken_before": 4, "matched_before": 6, **changes}
+    return Rule(
+        new_rule_id(), text, CALLER.project, origin=Origin(OriginKind.ADDED), created_at=NOON, changed_at=NOON, **given
+    )
+
+
 @asynccontextmanager
 async def store(folder: Path) -> AsyncIterator[Services]:
     """Services over a new store, with a model that needs no weights."""
@@ -133,6 +142,9 @@ async def fill(services: Services) -> None:
         name = failure_id(CALLER.project, "Missing script", CALLER.session, command)
         failure = Failure(name, CALLER.project, CALLER.session, "Missing script", command, at, worked=worked)
         services.failure_log.add(failure)
+    tidy = rule("Keep the desk clean")
+    services.rule_log.add(tidy, rule("Keep messages short", state=RuleState.RETIRED))
+    services.rule_counts.add(RuleCount("use_1", tidy.id, CALLER.project, CALLER.session, at, followed=3, reminded=1))
     await services.memories.add(CALLER, "The backup runs at four.", {"title": "Backup", "tags": ["night"]})
     services.collector.start(
         CALLER,

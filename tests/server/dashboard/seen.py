@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-VIEWS = ("overview", "entries", "failures", "advice", "values", "memories", "calibration", "map")
+VIEWS = ("overview", "entries", "failures", "rules", "advice", "values", "memories", "calibration", "map")
 
 
 class Seen:

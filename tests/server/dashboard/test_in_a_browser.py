@@ -98,6 +98,15 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
     assert "seen 2 times in 1 session" in error
     assert "docker compose build worked next in 1/1 sessions; the error stayed away in 0" in error
     assert "Next this worked: docker compose build" in error
+    rules = seen.view("rules").locator("main").inner_text()
+    for words in (
+        "1 rule, the most broken first.",
+        "Keep the desk clean",
+        "at each session's start, in shop; from you",
+        "3 followed, 1 reminded, 0 broken in 1 session",
+        "before: 4 of 6 broken",
+    ):
+        assert words in rules, words
     assert "The backup runs at four." in seen.view("memories").locator("main").inner_text()
     assert "Draw the first page within a second" in seen.view("overview").locator("main").inner_text()
 
@@ -110,13 +119,13 @@ def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
     assert count(shown, '[data-mark="dot"] path') == 10
     counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
     # Ten entries and what was found in clusters; the entry that advice was shown for is about it, and nothing else is.
-    assert counts[1:] == ["10", "0", "1", "0", "0", "10"]
+    assert counts[1:] == ["10", "0", "0", "1", "0", "0", "10"]
     for name in VIEWS[1:]:
         shown.locator(f"nav [data-view={name}]").focus()
         shown.keyboard.press("Enter")
         shown.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
         main = shown.locator("main").inner_text()
-        assert ("Nothing matches." in main) == (name in {"failures", "values", "memories"}), name
+        assert ("Nothing matches." in main) == (name in {"failures", "rules", "values", "memories"}), name
         if name == "entries":
             assert count(shown, "[data-entry]") == 10
         if name == "calibration":

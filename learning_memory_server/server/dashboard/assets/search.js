@@ -75,6 +75,7 @@ LM.kinds = [
   {view: "values", title: "Values", things: () => LM.data.values, name: (value) => value.text, texts: (value) => [value.text]},
   {view: "failures", title: "Errors of commands", things: () => LM.data.errors, name: (error) => error.line, texts: (error) => [error.line, error.command, error.followed]},
   {kind: "shared", view: "entries", of: "shared", title: "Shared lessons", things: () => LM.data.shared, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.outcome_result, entry.author, LM.takeaway(entry)]},
+  {view: "rules", title: "Rules", things: () => LM.rulesHere(), filter: () => true, name: (rule) => rule.text, texts: (rule) => [rule.text, rule.when]},
   {view: "memories", title: "Memories", things: () => LM.data.memories, name: (memory) => memory.metadata.title || memory.text, texts: (memory) => [memory.text, JSON.stringify(memory.metadata)]},
 ];
 LM.clustersFound = () => Object.entries(LM.data.axes).flatMap(([axis, found]) => found.clusters.filter((cluster) => LM.hasWords(cluster, () => LM.texts([cluster.label, cluster.takeaway, cluster.cluster_id]))).map((cluster) => ({axis, cluster})));
