@@ -10,7 +10,6 @@ import pytest
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
 from learning_memory_server.rules.forms.table import Formed, form_of, in_words
-from learning_memory_server.rules.patterns.asking import is_asked
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.shell.script import read
 
@@ -19,6 +18,8 @@ CASES: Final = json.loads((FOLDER / "forms.json").read_text("utf-8"))
 """Sixty rules with calls that break them and calls that do not, and sixty sentences that are no rules."""
 SENTENCES: Final = json.loads((FOLDER / "sentences.json").read_text("utf-8"))
 """Sentences with what is made of them, and sentences of which nothing is made."""
+LOOKS: Final = json.loads((FOLDER / "looks.json").read_text("utf-8"))
+"""Rules with calls that break them, and calls that have their words and break nothing."""
 LEAST: Final = {"dev": 177, "test": 168}
 """How many of 180 cases are judged as they should be. Of the second set, 131 were before its sentences were read."""
 
@@ -61,6 +62,19 @@ def test_calls_that_break_rules_are_found(name: str) -> None:
         right += sum(bool(formed and _is_broken(formed, each)) for each in rule["breaks"])
         right += sum(not (formed and _is_broken(formed, each)) for each in rule["keeps"])
     assert right >= LEAST[name]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "is_broken"),
+    [(each["rule"], text, name == "breaks") for each in LOOKS for name in ("breaks", "keeps") for text in each[name]],
+)
+def test_a_call_that_only_looks_or_means_something_else_breaks_nothing(
+    sentence: str, text: str, is_broken: bool
+) -> None:
+    formed = form_of(sentence)
+    assert formed
+    act = Act(read(text), root="/p", folder="/p")
+    assert (judge(formed.pattern, act, Work()) is Verdict.BROKEN) is is_broken
 
 
 @pytest.mark.parametrize("sentence", CASES["not_rules"])
@@ -117,18 +131,6 @@ def test_what_the_person_asks_for_in_this_turn_breaks_no_rule_about_asking(promp
     formed = form_of("Never push unless I ask you to.")
     assert formed
     assert judge(formed.pattern, Act(read("git push")), Work(prompt)) is verdict
-
-
-def test_a_yes_is_short() -> None:
-    assert is_asked(("push",), "Yes, do it")
-    assert is_asked(("push",), "ok, go ahead please")
-    for other in (
-        "Yes, and now look at why the tests of the parser are slow",
-        "do the tests",
-        "please continue",
-        "go on",
-    ):
-        assert not is_asked(("push",), other)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,21 @@
 """A call breaks a rule only if all that the pattern says is so, and one that follows it is seen as that."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 import pytest
 from hypothesis import given, strategies as st
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
+from learning_memory_server.rules.forms import signs
 from learning_memory_server.rules.patterns.asking import is_asked
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end, matches
 from learning_memory_server.rules.shell.script import read
 
+PROMPTS: Final = json.loads((Path(__file__).parent / "prompts.json").read_text("utf-8"))
 BROKEN, FOLLOWED = Verdict.BROKEN, Verdict.FOLLOWED
 COMMIT: Final = CallForm(("git", "commit"))
 PUSH: Final = CallForm(("git", "push"))
@@ -180,28 +185,34 @@ def test_a_rule_of_the_end_is_about_work_with_an_edit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "asked"),
-    [
-        ("commit this", True),
-        ("Please add tests and then commit.", True),
-        ("keep committing as you go", True),
-        ("don't forget to commit", True),
-        ("don't wait, commit", True),
-        ("don\u2019t commit", False),
-        ("do not commit or push", False),
-        ("never commit", False),
-        ("fix it without committing", False),
-        ("fix it", False),
-        ("what does commitment mean", True),
-        ("", False),
-    ],
+    ("act", "prompt", "is_asked_for"),
+    [(*each, is_asked_for) for name, is_asked_for in (("asked", True), ("not", False)) for each in PROMPTS[name]],
 )
-def test_what_the_prompt_asks_for(prompt: str, asked: bool) -> None:
-    assert is_asked(("commit",), prompt) is asked
-    work = Work()
-    work.prompted(prompt)
-    found = judge(Pattern(broken=(COMMIT,), asked=("commit",)), call("git commit -m x"), work)
-    assert found is (FOLLOWED if asked else BROKEN)
+def test_what_a_prompt_asks_for(act: str, prompt: str, is_asked_for: bool) -> None:
+    words = signs.ASKED.get(act, (act,))
+    assert is_asked(words, prompt) is is_asked_for
+    found = judge(Pattern(broken=(COMMIT,), asked=words), call("git commit -m x"), Work(prompt))
+    assert found is (FOLLOWED if is_asked_for else BROKEN)
+
+
+def test_a_long_prompt_takes_no_time() -> None:
+    for unit in (
+        "please ",
+        "now, ",
+        "commit ",
+        "and ",
+        "a ",
+        "make a ",
+        "with x ",
+        "`",
+        "'x",
+        "commit this ",
+        "\n",
+        "の",
+    ):
+        start = perf_counter()
+        is_asked(("deploy", "npm"), unit * 20_000)
+        assert perf_counter() - start < 0.2
 
 
 @pytest.mark.parametrize(

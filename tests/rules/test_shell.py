@@ -10,7 +10,9 @@ from hypothesis import given, strategies as st
 
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell.script import COMMANDS_MAX, READ_MAX, Command, read
+from learning_memory_server.rules.shell.folders import UNKNOWN
+from learning_memory_server.rules.shell.script import READ_MAX, Command, read
+from learning_memory_server.rules.shell.shortening import LONG_MAX, shortened
 
 SPELLINGS: Final = json.loads(Path(__file__).with_name("spellings.json").read_text("utf-8"))
 PUSH: Final = "git push"
@@ -39,7 +41,6 @@ def last(text: str) -> Command:
 )
 def test_a_call_is_found_in_each_spelling_and_nowhere_else(call: str, text: str, is_run: bool) -> None:
     assert runs(text, call) is is_run
-    assert read(text).is_certain
 
 
 @pytest.mark.parametrize(
@@ -196,11 +197,44 @@ def test_a_command_that_runs_another_stands_before_it() -> None:
     assert words("find . -exec git push {} \\; -exec rm {} +")[1:] == ["git push {}", "rm {}"]
 
 
+LINE: Final = 'Lorem ipsum "dolor" sit, it\'s amet: git push now\n'
+
+
+@pytest.mark.parametrize("times", [100, 300, 1000])
 @pytest.mark.parametrize(
-    "text", ["$X push", "curl x | bash", "bash <(curl x)", "git push )", "ls " + "a" * READ_MAX, "a;" * COMMANDS_MAX]
+    "before",
+    [
+        "git commit -F - <<'EOF'\n{text}EOF\n",
+        "git commit -m \"$(cat <<'EOF'\n{text}EOF\n)\" && ",
+        "python -c '{single}'\n",
+        'gh pr create --body "{double}" && ',
+        "{files}",
+    ],
 )
-def test_what_cannot_be_known_is_uncertain(text: str) -> None:
-    assert not read(text).is_certain
+def test_what_stands_behind_a_long_text_is_read(before: str, times: int) -> None:
+    text = before.format(
+        text=LINE * times,
+        single=LINE.replace("'", "") * times,
+        double=LINE.replace('"', '\\"') * times,
+        files="".join(f"cat > f{at} <<'EOF'\n{LINE * 3}EOF\n" for at in range(times // 4)),
+    )
+    start = time.perf_counter()
+    assert "git push" in words(f"{text}git push")
+    assert "git push" not in words(f"{text}git status")
+    assert time.perf_counter() - start < 1
+
+
+def test_a_text_that_may_have_moved_in_its_middle_is_anywhere() -> None:
+    lines = "echo a && ls\n" * 2_000
+    assert read(f"{lines}git push").commands[-1].folder == ""
+    assert read(f"{lines}cd x\n{lines}git push").commands[-1].folder == UNKNOWN
+
+
+@pytest.mark.parametrize("unit", ['"', "'", "<<a\n", '"$(cat <<a\n', "\\", "$(", "`", "#", "\n", "<<A\nA\n", "'x' "])
+def test_no_text_is_long_in_being_shortened(unit: str) -> None:
+    start = time.perf_counter()
+    shortened(unit * LONG_MAX, READ_MAX)
+    assert time.perf_counter() - start < 0.5
 
 
 def test_a_heredoc_without_an_end_is_no_list_of_commands() -> None:

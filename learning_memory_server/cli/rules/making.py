@@ -1,6 +1,5 @@
 """`rule add` and `rule edit`: a person's sentence becomes a rule, or another sentence, after one question."""
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -29,7 +28,8 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, When, new_rule_id
+from learning_memory_server.model.rule import Origin, OriginKind, Pattern, Rule, RuleState, When, new_rule_id
+from learning_memory_server.rules.forms.given import call_form, glob_of
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
@@ -101,9 +101,9 @@ class _Time:
     def set(self, new: Rule) -> Rule:
         """Return a rule with the time that an option says, else with the time that its sentence says."""
         if self.call:
-            return replace(new, when=When.CALL, pattern=Pattern(broken=(_call_form(self.call),)))
+            return replace(new, when=When.CALL, pattern=Pattern(broken=(call_form(self.call),)))
         if self.file:
-            return replace(new, when=When.FILE, pattern=Pattern(files=(self.file,)))
+            return replace(new, when=When.FILE, pattern=Pattern(files=(glob_of(self.file, _top()),)))
         if self.topics:
             return replace(new, when=When.TOPIC, topic=self.topics)
         shaped = formed(new)
@@ -126,29 +126,21 @@ def _made(settings: Settings, text: str, folder: str, *, everywhere: bool) -> Ru
     )
 
 
-def _call_form(call: str) -> CallForm:
-    """Return the calls that a person names as they would type one: `git push --force`."""
-    try:
-        words = shlex.split(call)
-    except ValueError:
-        words = []
-    if not words or words[0].startswith("-"):
-        raise InvalidInputError("--call: must begin with a program, such as 'git push'.")
-    return CallForm(tuple(words))
-
-
 def _inside(folder: str) -> str:
     """Return a folder relative to the project's root, empty if none was named."""
     if not folder.strip():
         return ""
-    root = folder_of({}).resolve()
-    path = (Path.cwd() / folder).resolve()
-    from learning_memory_server.sharing.tree import top_of
-
-    top = top_of(root).resolve()
+    path, top = (Path.cwd() / folder).resolve(), Path(_top())
     if not path.is_relative_to(top) or path == top:
         raise InvalidInputError(f"--folder: {out.one_line(folder)} is no folder inside of this project.")
     return str(PurePosixPath(path.relative_to(top)))
+
+
+def _top() -> str:
+    """Return the folder of the project."""
+    from learning_memory_server.sharing.tree import top_of
+
+    return str(top_of(folder_of({}).resolve()).resolve())
 
 
 def _show_known(known: Rule) -> None:

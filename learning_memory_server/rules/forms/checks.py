@@ -7,8 +7,6 @@ from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.forms import phrases, vocabulary
 from learning_memory_server.rules.forms.commands import CODE, TERM, commands_in, needed, outside
 from learning_memory_server.rules.forms.sentences import Sentence
-from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell.script import Command
 
 _BEFORE: Final = r"\b(?:before|prior to)\s+(?:you |we )?(?:(?:every|each|any|all|the|a|new|making|creating|doing|make|create|do|your) )*(?:`?git )?"
 _WITHOUT: Final = r"(?: code| changes| anything)? (?:without|unless|until|before)\b"
@@ -132,14 +130,11 @@ def _reasonless(sentence: Sentence) -> str:
         return ""
     at = timed[0]
     following = parts[at + 1 : at + 2]
-    is_known = bool(CODE.search(parts[at])) or (bool(_checks(parts[at])) and not _names_another(parts[at], following))
+    is_known = bool(CODE.search(parts[at])) or (bool(_checks(parts[at])) and not _is_list(following))
     return ": ".join([parts[at], *([] if is_known else following)])
 
 
-def _names_another(text: str, following: list[str]) -> bool:
-    """Return whether nothing but commands follows the end of work, none of which may be a check that is named there."""
+def _is_list(following: list[str]) -> bool:
+    """Return whether nothing but commands follows a check: they are that check, and no other is."""
     rest = "".join(following)
-    named = [Command(tuple(each.split())) for each in CODE.findall(rest)]
-    known = [CallForm((), vocabulary.CHECKED[each]) for each in _checks(text)]
-    is_list = bool(named) and not outside(rest).strip(" .,") and _DONE.search(text)
-    return bool(is_list) and not any(matches(form, each) for form in known for each in named)
+    return bool(CODE.search(rest)) and not re.sub(r"\b(?:and|then|or)\b", "", outside(rest)).strip(" .,()")

@@ -118,7 +118,7 @@ def _is_name(word: str) -> bool:
 
 def needed(command: str) -> CallForm | None:
     """Return the calls that do what a command does: its program, with its last sub-command in any place."""
-    words = _words(command)
+    words = _unwrapped(_words(command))
     subs = list(_until_option(words))
     if not subs:
         return None
@@ -126,14 +126,12 @@ def needed(command: str) -> CallForm | None:
         return CallForm((), (f"*{subs[0].rpartition('/')[2]}*",))
     if subs[0] in vocabulary.INTERPRETERS:
         named = [each for each in words[1:] if "/" in each or "." in each]
-        return CallForm((), (f"*{named[0].rpartition('/')[2]}*",)) if named else _of_module(words)
-    if subs[0] in vocabulary.WRAPPERS:
-        return needed(" ".join(words[vocabulary.WRAPPERS[subs[0]] :]))
+        return CallForm((), (f"*{named[0].rpartition('/')[2]}*",)) if named else None
     own = [each for each in subs[1:] if not re.search(r"[./]", each) and each not in {"run", "run-script"}]
     if not own or subs[0] in vocabulary.ONE_USE:
         return CallForm((subs[0],))
     name = "test" if own[0] == "t" else own[0]
-    return CallForm((subs[0],), (name, f"{name}:*", *(("t",) if name == "test" else ())))
+    return CallForm((subs[0],), (name, f"{name}:*", f"{name}-*", *(("t",) if name == "test" else ())))
 
 
 def followed(command: str, instead_of: Iterable[str] = ()) -> tuple[CallForm, ...]:
@@ -147,8 +145,10 @@ def followed(command: str, instead_of: Iterable[str] = ()) -> tuple[CallForm, ..
     return (CallForm((*named, *(sorted(options.names(calls.parsed(tuple(words)))) if has_more else ()))),)
 
 
-def _of_module(words: list[str]) -> CallForm | None:
-    return needed(" ".join(words[2:])) if words[1:2] == ["-m"] and words[2:] else None
+def _unwrapped(words: list[str]) -> list[str]:
+    """Return the words of the command that another one runs, such as `uv run`."""
+    commands = read(" ".join(words)).commands
+    return list(commands[-1].words) if len(commands) > 1 else words
 
 
 def _words(command: str) -> list[str]:

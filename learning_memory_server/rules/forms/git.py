@@ -10,7 +10,6 @@ from learning_memory_server.rules.forms.commands import CODE, forbidden
 from learning_memory_server.rules.forms.sentences import Sentence
 from learning_memory_server.rules.forms.vocabulary import ADD, COMMIT, MERGE, PUSH
 
-_DRY: Final = ("--dry-run",)
 _VERB: Final = "|".join(phrases.VERBS.values())
 _OBJECT: Final = (
     r"(?:\s+(?:changes?|commits?|work|code|branch(?:es)?|packages?|releases?|(?:with|via|using) git|to|on|into|remote|origin|upstream|github|"
@@ -60,7 +59,7 @@ def _deploys(command: str) -> tuple[CallForm, ...]:
     words = tuple(command.split())
     if words[0] in {"git", "gh"}:
         return forbidden(command)
-    return (CallForm(words, lacking=(*_DRY, "--help", *vocabulary.LOOKS.get(words[:1], ()))),)
+    return (CallForm(words, lacking=vocabulary.LOOKS.get(words[:1], ())),)
 
 
 _FORCE: Final = re.compile(
@@ -99,10 +98,10 @@ def force(sentence: Sentence) -> Pattern | None:
 
 def _forced(options: list[str], branches: tuple[str, ...]) -> Iterator[CallForm]:
     if branches:
-        yield from (CallForm((*PUSH, each), branches, _DRY) for each in options)
-        yield CallForm(PUSH, tuple(f"+{each}" for each in branches), _DRY)
+        yield from (CallForm((*PUSH, each), branches) for each in options)
+        yield CallForm(PUSH, tuple(f"+{each}" for each in branches))
     else:
-        yield CallForm(PUSH, (*options, "+*"), _DRY)
+        yield CallForm(PUSH, (*options, "+*"))
 
 
 _TO_BRANCH: Final = re.compile(
@@ -119,10 +118,6 @@ _PUSH_BRANCH: Final = re.compile(
 )
 _DIRECTLY: Final = re.compile(
     r"(?:direct )?(?:push\w*|commit\w*)(?:\s*(?:,|/|or|and)\s*(?:push\w*|commit\w*))*(?: to it)?", re.IGNORECASE
-)
-_VIA_REQUEST: Final = re.compile(
-    r"\b(?:without|unless|except|instead|only|through|via|by)\b.*\b(?:prs?|pull requests?|merge requests?)\b",
-    re.IGNORECASE,
 )
 _PROTECTED: Final = re.compile(r"`?\b(?P<names>main|master)\b`?[^,;]*?\b(?:is|are|branch)\b", re.IGNORECASE)
 _OTHERS: Final = r"\b(?:feature|topic|other|your(?: own)?|any) branch|\bprs?\b|pull request|\bbranches\b"
@@ -150,10 +145,10 @@ def branch(sentence: Sentence) -> Pattern | None:
 
 def _to(names: tuple[str, ...], *, is_commit: bool) -> Iterator[CallForm]:
     """Yield pushes to branches, commits on them if these are meant, too, and GitHub's way to commit a file to one."""
-    yield CallForm(PUSH, names, _DRY)
-    yield CallForm(PUSH, lacking=_DRY, on=names)
+    yield CallForm(PUSH, names)
+    yield CallForm(PUSH, on=names)
     if is_commit:
-        yield CallForm(COMMIT, lacking=_DRY, on=names)
+        yield CallForm(COMMIT, on=names)
     yield from (CallForm(("gh", "api", each), tuple(f"branch={name}" for name in names)) for each in _PUTS)
 
 

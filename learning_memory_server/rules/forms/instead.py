@@ -43,7 +43,6 @@ _TELLS: Final = re.compile(
     r"\b(?:still|was|were|used to|because of an?|builds? with|migrat\w+|legacy|why|docs?|documentation|readme|example)\b",
     re.IGNORECASE,
 )
-_ALL_USES: Final = re.compile(rf"^\W*(?:{phrases.ALL_USES})?\W*(?:(?:{phrases.REASONS}|so|for)\b.*)?$", re.IGNORECASE)
 _AIM: Final = re.compile(
     r"^(?:for|to|when)\s+(?P<scope>[^,`]{1,40}?),?\s+(?=(?:please |always )*(?:use|run)\b)", re.IGNORECASE
 )

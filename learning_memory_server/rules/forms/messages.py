@@ -33,10 +33,6 @@ _ONLY_THERE: Final = re.compile(r"attribution|generated (?:with|by) \W?claude", 
 _LEAVES_OUT: Final = re.compile(
     r"\b(?:remov|strip|omit|forget|skip|drop|miss|leav|amend|rewrit|edit|chang|alter|touch|modif)\w*", re.IGNORECASE
 )
-_NOT_IN_OTHERS: Final = re.compile(
-    r"(?:不要|禁止|不得|勿|请勿|別|别|不|금지|말|마|않|nie|niemals|kein\w*|nicht)\b|(?:不要|禁止|不得|勿|금지|말 것|마세요|않는다)",
-    re.IGNORECASE,
-)
 
 
 def trailer(sentence: Sentence) -> Pattern | None:
@@ -68,7 +64,7 @@ def _texts(ban: Ban) -> tuple[str, ...]:
     is_wide = bool(_NAMED.search(_AI_AUTHOR.sub(" ", ban.what)) or _GENERATED.search(ban.what))
     found = signs.MENTIONS if is_wide else signs.ATTRIBUTIONS
     if is_any:
-        return ("Co-Authored-By:", *(each for each in found if not each.startswith("Co-Authored-By")))
+        return (*signs.ANY_AUTHOR, *(each for each in found if not each.startswith("Co-Authored-By")))
     return found
 
 

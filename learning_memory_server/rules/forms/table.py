@@ -10,9 +10,9 @@ from learning_memory_server.rules.forms import (
     git as git_forms,
     instead as command_forms,
     messages as message_forms,
+    wording,
 )
 from learning_memory_server.rules.forms.sentences import Sentence, read_sentence
-from learning_memory_server.rules.patterns import wording
 
 in_words: Final = wording.in_words
 
@@ -24,24 +24,24 @@ class Formed(NamedTuple):
     pattern: Pattern
 
 
-_FORMS: Final[tuple[tuple[str, When, Callable[[Sentence], Pattern | None]], ...]] = (
-    ("no AI trailer in commits", When.CALL, message_forms.trailer),
-    ("checks before saying that it is done", When.DONE, check_forms.done),
-    ("a commit or a push when it is done", When.DONE, check_forms.delivered),
-    ("checks before a commit or a push", When.CALL, check_forms.first),
-    ("no force push", When.CALL, git_forms.force),
-    ("no push to main", When.CALL, git_forms.branch),
-    ("no blanket `git add`", When.CALL, git_forms.add_all),
-    ("no skipped hooks", When.CALL, git_forms.no_verify),
-    ("no push or commit unasked", When.CALL, git_forms.unasked),
-    ("squash merges", When.CALL, git_forms.squash),
-    ("form of messages", When.CALL, message_forms.message),
-    ("files that are not edited", When.FILE, file_forms.edited),
-    ("one folder in place of another", When.FILE, file_forms.placed),
-    ("one command in place of another", When.CALL, command_forms.instead),
-    ("a command that is never run", When.CALL, command_forms.never),
+_FORMS: Final[tuple[tuple[When, Callable[[Sentence], Pattern | None]], ...]] = (
+    (When.CALL, message_forms.trailer),
+    (When.DONE, check_forms.done),
+    (When.DONE, check_forms.delivered),
+    (When.CALL, check_forms.first),
+    (When.CALL, git_forms.force),
+    (When.CALL, git_forms.branch),
+    (When.CALL, git_forms.add_all),
+    (When.CALL, git_forms.no_verify),
+    (When.CALL, git_forms.unasked),
+    (When.CALL, git_forms.squash),
+    (When.CALL, message_forms.message),
+    (When.FILE, file_forms.edited),
+    (When.FILE, file_forms.placed),
+    (When.CALL, command_forms.instead),
+    (When.CALL, command_forms.never),
 )
-"""Each form with its name, when it is shown, and what makes its pattern; the first one that takes a sentence has it."""
+"""Each form with when it is shown, and what makes its pattern; the first one that takes a sentence has it."""
 
 READ_MAX: Final = 600
 
@@ -51,7 +51,7 @@ def form_of(sentence: str) -> Formed | None:
     read = read_sentence(sentence) if len(sentence) <= READ_MAX else None
     if read is None:
         return None
-    for _, when, form in _FORMS:
+    for when, form in _FORMS:
         if pattern := form(read):
             return Formed(when, pattern)
     return None

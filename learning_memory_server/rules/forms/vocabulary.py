@@ -2,14 +2,7 @@
 
 from typing import Final
 
-
-def _each(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(each.split()) for each in text.split("|"))
-
-
-def _table(**texts: str) -> dict[str, tuple[str, ...]]:
-    return {name.replace("_", "-"): tuple(text.split()) for name, text in texts.items()}
-
+from learning_memory_server.rules.forms.tables import each_of, table
 
 SHELLED: Final = frozenset(
     """
@@ -51,10 +44,10 @@ SUBCOMMANDS: Final = frozenset(
 )
 """Words that may follow a program in a sentence without backticks."""
 
-ALIASES: Final = _table(pip="pip pip3", trash="trash trash-put")
+ALIASES: Final = table(pip="pip pip3", trash="trash trash-put")
 """Programs that go by several names."""
 
-ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global", "--version", "-v", "--help"))
+ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global"))
 """Words with which a package manager does not touch the project: such a call breaks no rule about it."""
 
 _DEPLOYS_NOT: Final = (
@@ -62,12 +55,9 @@ _DEPLOYS_NOT: Final = (
 )
 
 LOOKS: Final = {
-    ("vercel",): (*_DEPLOYS_NOT, "--help"),
+    ("vercel",): tuple(_DEPLOYS_NOT),
     ("git", "stash"): ("list", "show"),
-    ("git", "push"): ("--dry-run", "-n"),
-    ("git", "commit"): ("--dry-run",),
-    ("git", "add"): ("--dry-run", "-n", "-p", "--patch"),
-    ("git", "clean"): ("--dry-run", "-n"),
+    ("git", "add"): ("-p", "--patch"),
     ("git", "rebase"): ("--abort", "--continue", "--show-current-patch"),
     ("gh", "pr", "merge"): ("--disable-auto",),
 }
@@ -76,7 +66,10 @@ LOOKS: Final = {
 RUNNERS: Final = ("npm", "pnpm", "yarn", "bun")
 """What runs the scripts of a package.json."""
 
-DEPLOYS: Final = _each(
+NEED_RUN: Final = frozenset({"npm", "bun"})
+"""Those that take the name of a script only after `run`."""
+
+DEPLOYS: Final = each_of(
     """
     vercel --prod | netlify deploy --prod | netlify deploy -p | firebase deploy | fly deploy | flyctl deploy |
     wrangler deploy | wrangler publish | serverless deploy | sls deploy | cdk deploy | eb deploy |
@@ -87,7 +80,7 @@ DEPLOYS: Final = _each(
 )
 """Commands that deploy."""
 
-PUBLISHES: Final = _each(
+PUBLISHES: Final = each_of(
     """
     npm publish | pnpm publish | yarn publish | yarn npm publish | bun publish | cargo publish | twine upload |
     uv publish | poetry publish | flit publish | hatch publish | gem push | dart pub publish | lerna publish
@@ -97,14 +90,9 @@ PUBLISHES: Final = _each(
 
 HARMLESS: Final = frozenset(
     tuple(each.split())
-    for each in _each("npm install | yarn install | docker run | git add | git checkout | git switch")
+    for each in each_of("npm install | yarn install | docker run | git add | git checkout | git switch")
 )
 """Commands that a person may need for something else than a rule about them has in mind."""
-
-WRAPPERS: Final = dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "rtk", "sudo", "time"), 1) | dict.fromkeys(
-    ("uv", "poetry", "pipenv", "pdm", "bundle"), 2
-)
-"""Programs that run another: how many words stand before it."""
 
 ONE_USE: Final = frozenset(
     "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
@@ -130,7 +118,7 @@ USES: Final = (
     dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _RUNNING)
     | dict.fromkeys(("npm", "yarn", "pnpm", "bun"), (*_MANAGED, "js", "javascript", "node"))
     | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
-    | _table(docker_compose="containers services run running commands docker")
+    | table(docker_compose="containers services run running commands docker")
 )
 """Uses of programs: a sentence that names one means the whole program."""
 
@@ -154,7 +142,7 @@ CHECKED: Final = {name: (*words.split(), *_ANY_CHECKS) for name, (_, words) in C
 """All words of commands that may well run a check: the more, the fewer false denials."""
 
 
-INSTALLS: Final = _table(
+INSTALLS: Final = table(
     npm="install i add ci",
     yarn="add install",
     pnpm="add install i",
@@ -193,21 +181,3 @@ ASKING: Final = {
 INTERPRETERS: Final = frozenset({"python", "python3", "node", "bash", "sh"})
 JOINS: Final = frozenset({"or", "and", "nor", "&"})
 """Programs that run a script, and words between two commands."""
-
-REFERENCES: Final = ("--tags", "--delete", "--all", "--mirror", "-d")
-ELSEWHERE_OPTIONS: Final = ("-C", "--git-dir", "--work-tree")
-NEW_BRANCH: Final = (
-    "-b",
-    "-B",
-    "-c",
-    "-C",
-    "-d",
-    "-p",
-    "--orphan",
-    "--detach",
-    "--create",
-    "--force-create",
-    "--patch",
-)
-MOVES: Final = frozenset({"cd", "pushd", "popd", "gh"})
-"""Options with which git pushes, works or switches somewhere else, and programs behind which the branch is unknown."""

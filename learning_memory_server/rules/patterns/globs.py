@@ -3,13 +3,14 @@
 import posixpath
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Final
 
-from learning_memory_server.rules.forms import signs
+_DOCUMENTS: Final = frozenset({".md", ".rst"} | {".txt", ".adoc"})
 
 
 def is_document(path: str) -> bool:
     """Return whether a file is a text for people: no test and no linter says anything of it."""
-    return posixpath.splitext(path)[1].lower() in signs.DOCUMENTS
+    return posixpath.splitext(path)[1].lower() in _DOCUMENTS
 
 
 def relative(path: str, root: str) -> str:
@@ -22,15 +23,17 @@ def relative(path: str, root: str) -> str:
     return "" if path == "." or is_outside else path
 
 
-def matches(glob: str, path: str) -> bool:
+def matches(glob: str, path: str, *, is_file: bool = False) -> bool:
     """Return whether a path is meant by a glob, or is below a folder that is.
 
-    A name without a slash is meant in any folder, and `**` stands for any number of folders.
+    A name without a slash is meant in any folder, and `**` stands for any number of folders. A slash at the end makes
+    it a folder: no file of this name is meant.
     """
     parts = [each for each in glob.removeprefix("./").split("/") if each]
     if "/" not in glob.rstrip("/"):
         parts = ["**", *parts]
-    return bool(parts) and _fits([*parts, "**"], path.split("/"))
+    below = ["*", "**"] if is_file and glob.endswith("/") else ["**"]
+    return bool(parts) and _fits([*parts, *below], path.split("/"))
 
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:

@@ -9,7 +9,8 @@ from typing import Final
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
 from learning_memory_server.rules.patterns import globs, messages, places
 from learning_memory_server.rules.patterns.asking import is_asked
-from learning_memory_server.rules.shell import calls, options, programs
+from learning_memory_server.rules.patterns.looking import is_meant, sends_nothing
+from learning_memory_server.rules.shell import calls, options, programs, uses
 from learning_memory_server.rules.shell.script import Command, Script
 
 _CLUSTER: Final = re.compile(r"-[A-Za-z]+")
@@ -114,7 +115,8 @@ def has_words(form: CallForm, command: Command) -> bool:
     """Return whether a command has the program and the sub-commands of a form."""
     if not form.words:
         return True
-    if command.words[0] != form.words[0].rpartition("/")[2]:
+    program = form.words[0].rpartition("/")[2]
+    if command.words[0] != program and not (_is_task(form) and {program, command.words[0]} <= uses.TASKS):
         return False
     call = calls.parsed(command.words)
     named = [each for each in form.words[1:] if not each.startswith("-")]
@@ -123,6 +125,11 @@ def has_words(form: CallForm, command: Command) -> bool:
     if call.program in programs.TARGETS:
         return set(named) <= set(call.operands)
     return _script(call.program, call.operands)[: len(named)] == _script(call.program, named)
+
+
+def _is_task(form: CallForm) -> bool:
+    """Return whether a form is a task of the project with its variants: `lint`, `lint:fix`, whatever runs it."""
+    return len(form.words) == 1 and bool(form.having) and f"{form.having[0]}:*" in form.having
 
 
 def _script(program: str, operands: list[str]) -> list[str]:
@@ -170,7 +177,9 @@ def _pushed(call: calls.Call) -> list[str]:
 
 
 def _of_command(pattern: Pattern, command: Command, done: Iterable[Command], work: Work) -> Verdict | None:
-    if any(matches(each, command) for each in pattern.broken):
+    if any(matches(each, command) and is_meant(each, command) for each in pattern.broken):
+        if pattern.first and sends_nothing(command):
+            return None
         is_said = _is_said(pattern, command)
         if is_said is None:
             return None
@@ -184,8 +193,8 @@ def _is_said(pattern: Pattern, command: Command) -> bool | None:
     """Return whether a command's message is one that a pattern forbids; None if its text does not have it."""
     found: list[bool | None] = []
     if pattern.texts:
-        said = "\n".join((*command.texts, command.input)).casefold()
-        found.append(any(each.casefold() in said for each in pattern.texts) if said.strip() else None)
+        said = [each for each in (*command.texts, command.input) if each.strip()]
+        found.append(any(messages.names(pattern.texts, each) for each in said) if said else None)
     if pattern.form:
         found.append(_is_formless(pattern.form, command))
     return None if None in found else all(found)
@@ -204,12 +213,13 @@ def _of_writing(pattern: Pattern, command: Command, root: str, work: Work) -> Ve
     if not command.writes or not (pattern.files or (pattern.contents and command.input)):
         return None
     content = (command.input, "")
-    found = [_of_edit(pattern, globs.relative(each, root), content, work) for each in command.writes]
+    is_file = command.words[0] not in uses.FOLDERED
+    found = [_of_edit(pattern, globs.relative(each, root), content, work, is_file) for each in command.writes]
     return next((each for each in (Verdict.BROKEN, Verdict.FOLLOWED) if each in found), None)
 
 
-def _of_edit(pattern: Pattern, file: str, content: tuple[str, str], work: Work) -> Verdict | None:
-    is_named = bool(file) and any(globs.matches(each, file) for each in pattern.files)
+def _of_edit(pattern: Pattern, file: str, content: tuple[str, str], work: Work, is_file: bool = True) -> Verdict | None:
+    is_named = bool(file) and any(globs.matches(each, file, is_file=is_file) for each in pattern.files)
     if not file or not (is_named or (pattern.contents and not pattern.files)):
         return None
     after, before = content

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from learning_memory_server.rules.forms import vocabulary
+from learning_memory_server.rules.shell import programs
 from learning_memory_server.rules.shell.calls import Call
 
 _SWITCHES: Final = {"checkout", "switch"}
@@ -12,11 +12,11 @@ _HEAD: Final = "HEAD"
 
 def switched(call: Call, words: tuple[str, ...], branch: str) -> str:
     """Return the branch after a command; empty if it is not known any more."""
-    if call.program in vocabulary.MOVES:
+    if call.program in programs.MOVES:
         return ""
     if call.program != "git" or not call.operands or call.operands[0] not in _SWITCHES or _is_elsewhere(call):
         return branch
-    if _has_any(call, vocabulary.NEW_BRANCH):
+    if _has_any(call, programs.NEW_BRANCH):
         return ""
     named = call.operands[1:]
     return named[0] if len(named) == 1 and "--" not in words else branch
@@ -28,12 +28,12 @@ def concerned(call: Call, branch: str) -> str:
         return ""
     if call.operands[0] == "push":
         is_named = any(each != _HEAD for each in call.operands[2:])
-        return "" if is_named or _has_any(call, vocabulary.REFERENCES) else branch
+        return "" if is_named or _has_any(call, programs.REFERENCES) else branch
     return branch if call.operands[0] == "commit" else ""
 
 
 def _is_elsewhere(call: Call) -> bool:
-    return any(map(call.has, vocabulary.ELSEWHERE_OPTIONS))
+    return any(map(call.has, programs.ELSEWHERE_OPTIONS))
 
 
 def _has_any(call: Call, options: Iterable[str]) -> bool:

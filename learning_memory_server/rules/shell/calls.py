@@ -202,6 +202,8 @@ def written_by(call: Call) -> Iterator[str]:
     key = found_in(programs.WRITES, call)
     which = programs.WRITES.get(key)
     operands = [each for each in call.operands[key.count(" ") :] if each]
+    if _keeps(call, key):
+        return
     if which is None:
         yield from call.values(programs.OUTPUTS) if call.program in programs.FETCHING else ()
         return
@@ -212,21 +214,32 @@ def written_by(call: Call) -> Iterator[str]:
     if which != programs.LAST:
         yield from operands
         if call.program == "mv" and operands:
-            yield from _into(operands)
+            yield from _into(operands, operands[-1])
         return
     if folders := call.values(frozenset({"-t", "--target-directory"})):
         operands = [*operands, f"{folders[0]}/"]
-    if operands[1:]:
+    if operands[1:] and not _is_remote(operands[-1]):
         yield operands[-1]
-        yield from _into(operands)
+        # Of a folder with a slash, rsync copies what is in it
+        yield from _into([each for each in operands if call.program != "rsync" or not each.endswith("/")], operands[-1])
+
+
+def _keeps(call: Call, key: str) -> bool:
+    """Return whether a command leaves all files as they are."""
+    is_dry = key in programs.DRY and (call.has("--dry-run") or "n" in call.letters)
+    return is_dry or (key == "git rm" and call.has("--cached"))
+
+
+def _is_remote(operand: str) -> bool:
+    """Return whether an operand is a file on another machine: `host:/srv`."""
+    return ":" in operand[2:].partition("/")[0]
 
 
 def _has_script(call: Call) -> bool:
     return "e" in call.letters or any(name in programs.SCRIPTED for name, _ in call.options)
 
 
-def _into(operands: Sequence[str]) -> Iterator[str]:
-    """Yield files in the last operand, in case that it is a folder."""
-    folder = operands[-1]
+def _into(operands: Sequence[str], folder: str) -> Iterator[str]:
+    """Yield files in a folder, in case that it is one."""
     if folder.endswith("/") or operands[2:] or folder == ".":
-        yield from (str(PurePosixPath(folder, PurePosixPath(each).name)) for each in operands[:-1])
+        yield from (str(PurePosixPath(folder, PurePosixPath(each).name)) for each in operands if each != folder)

@@ -198,7 +198,7 @@ FILED: Final = frozenset("-F --file --body-file --notes-file --input".split())
 """Options that name a file with a message."""
 TITLES: Final = frozenset("-t --title --subject".split())
 
-ALL, LAST, BUT_FIRST = "all", "last", "but first"
+ALL, LAST = "all", "last"
 WRITES: Final = {
     "tee": ALL,
     "rm": ALL,
@@ -214,15 +214,23 @@ WRITES: Final = {
     "rsync": LAST,
     "git rm": ALL,
     "git mv": ALL,
-    "sed": BUT_FIRST,
-    "gsed": BUT_FIRST,
-    "perl": BUT_FIRST,
+    "sed": ALL,
+    "gsed": ALL,
+    "perl": ALL,
 }
 """Which of a program's operands it writes or removes."""
 IN_PLACE: Final = frozenset({"sed", "gsed", "perl"})
 """Programs that write only with -i, and whose first operand is a script unless an option has it."""
 SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
 """Options that have their script."""
+DRY: Final = frozenset({"rsync", "git rm", "git mv"})
+"""Programs that write nothing with -n."""
 FETCHING: Final = frozenset({"curl", "wget"})
 OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
 """Options with which the fetching programs name a file to write."""
+
+REFERENCES: Final = tuple("--tags --delete --all --mirror -d".split())
+ELSEWHERE_OPTIONS: Final = tuple("-C --git-dir --work-tree".split())
+NEW_BRANCH: Final = tuple("-b -B -c -C -d -p --orphan --detach --create --force-create --patch".split())
+MOVES: Final = frozenset("cd pushd popd gh".split())
+"""Options with which git pushes, works or switches somewhere else, and programs behind which the branch is unknown."""

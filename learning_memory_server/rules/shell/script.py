@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules.shell import branches, calls, wrappers
+from learning_memory_server.rules.shell import branches, calls, environments
+from learning_memory_server.rules.shell.environments import Via
 from learning_memory_server.rules.shell.folders import REMOTE, Folders
 from learning_memory_server.rules.shell.masking import mask
 from learning_memory_server.rules.shell.redirections import Redirections
+from learning_memory_server.rules.shell.shortening import shortened
 from learning_memory_server.rules.shell.statements import Leave, inside
 from learning_memory_server.rules.shell.words import Word, Words
 
@@ -18,10 +20,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 READ_MAX: Final = 8_000
-"""Characters of a text that are read, and twice as many with the texts inside of it, such as a `bash -c`."""
+"""Characters of a text that are read, with all of the texts inside of it, such as a `bash -c`, twice as many.
+
+Of a longer one, its beginning and its end are read.
+"""
 TEXTS_MAX: Final = 50
 """Texts in a text, and commands that run one another."""
-COMMANDS_MAX: Final = 1_000
+COMMANDS_MAX: Final = 2_000
 _HEREDOC: Final = re.compile(r"<<-?[ \t]{0,9}(['\"\\]?)([A-Za-z_]\w{0,63})")
 _HERE: Final = frozenset("eval source .".split())  # They read a text in the same shell
 _REMOTE: Final = "ssh"
@@ -39,6 +44,7 @@ class Command:
     branch: str = ""  # that it commits or pushes, if the text has switched to it
     folder: str = ""  # where it works, from the folder where the text starts; `folders.UNKNOWN` if that is not said
     made: str = ""  # the repository there, if the text itself has made it
+    via: Via = Via.NOTHING
     chain: int = field(default=0, compare=False)
 
 
@@ -47,16 +53,15 @@ class Script:
     """What a text runs. A command that runs another stands before it, with all of its words."""
 
     commands: tuple[Command, ...] = ()
-    is_certain: bool = True  # whether all of it was read
 
 
 def read(text: str) -> Script:
     """Return what a shell text runs, so far as it says. A function's body counts if the text calls it."""
-    masked, back = mask(text[:READ_MAX])
-    reader = _Reader(is_certain=len(text) <= READ_MAX)
+    masked, back = mask(shortened(text, READ_MAX))
+    reader = _Reader()
     reader.add(masked)
     reader.walk()
-    return Script(tuple(_unmasked(each, back) for each in reader.commands), reader.is_certain)
+    return Script(tuple(_unmasked(each, back) for each in reader.commands))
 
 
 def _unmasked(command: Command, back: Mapping[int, str]) -> Command:
@@ -81,8 +86,7 @@ def _parser() -> "Parser":
 class _Reader:
     """Reads texts, nested ones too, with a stack of its own: a text may nest deeper than Python's."""
 
-    def __init__(self, *, is_certain: bool) -> None:
-        self.is_certain = is_certain
+    def __init__(self) -> None:
         self.commands: list[Command] = []
         self._stack: list[Node | Leave] = []
         self._words = Words()
@@ -93,6 +97,7 @@ class _Reader:
         self._left = 2 * READ_MAX
         self._folders = Folders()
         self._branch = ""
+        self._via = Via.NOTHING
         self._chain = 0
         self._is_strict = False  # after `set -e`
 
@@ -100,11 +105,9 @@ class _Reader:
         """Put a text on the stack."""
         self._left -= len(text)
         if self._left < 0 or len(self._trees) >= TEXTS_MAX:
-            self.is_certain = False
             return
         tree = _parser().parse(text.encode("utf-8", "replace"))
         if tree.root_node.has_error:
-            self.is_certain = False
             # A shell ends a heredoc at the end of the text; so what was data is not read as commands
             tree = _parser().parse(_ended(text).encode("utf-8", "replace"))
         self._trees.append(tree)
@@ -115,7 +118,6 @@ class _Reader:
         while self._stack:
             node = self._stack.pop()
             if len(self.commands) >= COMMANDS_MAX:
-                self.is_certain = False
                 return
             if isinstance(node, Leave):
                 self._leave(node)
@@ -133,6 +135,7 @@ class _Reader:
         else:
             self._folders.here = mark.folder
             self._branch = ""
+            self._via = self._via if mark.via is None else Via(mark.via)
 
     def _define(self, node: "Node") -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
@@ -164,11 +167,12 @@ class _Reader:
     def _list(self, words: list[Word], given: str | None, writes: tuple[str, ...]) -> list[calls.Inner]:
         """List a command and those that it runs, and return the texts that they run."""
         texts: list[calls.Inner] = []
-        waiting = [(words, given, writes, self._folders.here)]
+        waiting = [(words, given, writes, self._folders.here, self._via)]
         most = min(len(self.commands) + TEXTS_MAX, COMMANDS_MAX)
         while waiting and len(self.commands) < most:
-            words, given, writes, folder = waiting.pop()
+            words, given, writes, folder, via = waiting.pop()
             path = words[0].text
+            via = environments.by_path(path, via)
             plain = (path.rpartition("/")[2] or path, *(each.text for each in words[1:]))
             call = calls.parsed(plain)
             said = calls.texts_of(call, given, self._written)
@@ -176,24 +180,26 @@ class _Reader:
             files = (*written, *(_from(folder, each) for each in calls.written_by(call)))
             branch = branches.concerned(call, self._branch)
             where = self._folders.place(folder)
-            self.commands.append(Command(plain, said, given or "", files, branch, *where, self._chain))
+            self.commands.append(Command(plain, said, given or "", files, branch, *where, via, self._chain))
             self._branch = branches.switched(call, plain, self._branch)
             self._folders.follow(call, folder)
             self._note_effects(call, given, files)
+            within = environments.inside(plain, via)
             runs = list(calls.inner(plain, given, self._written))
             content = self._written(path) if "/" in path else None
             if content and _SCRIPT.match(content):
                 runs.append(calls.Inner(text=content))
-            self.is_certain = self.is_certain and words[0].is_known and not _is_unknown(call, given, runs)
             waiting += [
-                ([Word(word) for word in each.words], given, (), folder) for each in reversed(runs) if each.words
+                ([Word(word) for word in each.words], given, (), folder, within)
+                for each in reversed(runs)
+                if each.words
             ]
             found = [each for each in runs if each.text]
             if found and call.program not in _HERE:
-                self._stack.append(Leave(self._folders.here))
+                self._stack.append(Leave(self._folders.here, self._via))
+                self._via = within
                 self._folders.here = REMOTE if call.program == _REMOTE else folder
             texts += found
-        self.is_certain = self.is_certain and not waiting
         return texts
 
     def _note_effects(self, call: calls.Call, given: str | None, files: tuple[str, ...]) -> None:
@@ -215,15 +221,6 @@ class _Reader:
 
 def _from(folder: str, file: str) -> str:
     return posixpath.join(folder, file) if folder and not file.startswith("~") else file
-
-
-def _is_unknown(call: calls.Call, given: str | None, runs: list[calls.Inner]) -> bool:
-    """Return whether a command is a shell that is given commands from elsewhere."""
-    if call.program not in wrappers.SHELLS or any(each.words or each.text for each in runs):
-        return False
-    if call.operands:
-        return call.operands[0].startswith("<(")
-    return given is None and not any(name.startswith("--") for name, _ in call.options)
 
 
 def _ended(text: str) -> str:

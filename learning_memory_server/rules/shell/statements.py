@@ -21,6 +21,7 @@ class Leave:
     """Stands where a chain ends, or, with a folder, where a subshell ends: the shell is there again."""
 
     folder: str | None = None
+    via: str | None = None  # where a text ends, how the commands behind it are reached
 
 
 def inside(node: "Node", folder: str) -> "list[Node | Leave]":

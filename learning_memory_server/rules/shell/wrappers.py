@@ -87,3 +87,10 @@ WRAPPERS: Final = {
 SHELLS: Final = frozenset("sh bash zsh dash ksh ash fish su".split())
 SHELL_VALUES: Final = "-o -O +O -c --rcfile --init-file"
 PYTHONS: Final = ("python", "pypy")
+
+CONTAINERS: Final = frozenset(
+    each for each in (*WRAPPERS, "ssh") if each.split()[0] in {"docker", "docker-compose", "podman", "kubectl", "ssh"}
+)
+"""What runs a command on another machine, or in a container."""
+ENVIRONMENTS: Final = frozenset(each for each in WRAPPERS if each.endswith((" run", " exec"))) - CONTAINERS
+"""What runs a command in an environment of the project."""

@@ -5,10 +5,15 @@ from itertools import chain
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
-from learning_memory_server.rules.forms import vocabulary
+from learning_memory_server.rules.forms import signs, vocabulary
+from learning_memory_server.rules.shell import programs
 
 _SHOWN: Final = 8
-_HARMLESS: Final = ("--dry-run", "--help")
+_ACTS: Final = {
+    CallForm(vocabulary.COMMIT): "a commit",
+    CallForm(vocabulary.CREATE): "a pull request",
+    CallForm(vocabulary.EDIT): "an edited pull request",
+}
 _FORMS: Final = {
     MessageForm.CONVENTIONAL: "whose message is not a conventional commit",
     MessageForm.ONE_LINE: "whose message has more than one line",
@@ -31,6 +36,10 @@ def in_words(pattern: Pattern, when: When) -> str:
 def _calls(pattern: Pattern) -> Iterator[str]:
     if not pattern.broken:
         return
+    acts = {_ACTS.get(each) for each in pattern.broken}
+    if (named := _named(pattern.texts)) and None not in acts:
+        yield f"{_listed(sorted(filter(None, acts)), 'or')} whose message {named}"
+        return
     by_others: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for each in pattern.broken:
         by_others.setdefault((each.having, _shown(each), each.on), []).append(_code(" ".join(each.words)))
@@ -38,6 +47,15 @@ def _calls(pattern: Pattern) -> Iterator[str]:
     if pattern.texts:
         text += f" whose message has {_listed((_quoted(each) for each in pattern.texts), 'or')}"
     yield f"{text} {_FORMS[pattern.form]}" if pattern.form else text
+
+
+def _named(texts: tuple[str, ...]) -> str:
+    """Return what a message says that has one of the texts which name an AI."""
+    if any(each in texts for each in signs.ANY_AUTHOR):
+        return "names a co-author"
+    if set(texts) <= set(signs.ATTRIBUTIONS):
+        return "names an AI as author" if texts else ""
+    return "names an AI" if set(texts) <= set(signs.MENTIONS) else ""
 
 
 def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...], branches: tuple[str, ...]) -> str:
@@ -52,7 +70,7 @@ def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...
 def _shown(form: CallForm) -> tuple[str, ...]:
     """Return the words that a call must lack, without those with which no such command breaks a rule."""
     known = vocabulary.LOOKS.get(form.words, ()), vocabulary.LOOKS.get(form.words[:1], ())
-    hidden = {*_HARMLESS, *chain(*known), *vocabulary.ELSEWHERE.get(form.words[0] if form.words else "", ())}
+    hidden = {*chain(*known), *vocabulary.ELSEWHERE.get(form.words[0] if form.words else "", ())}
     return tuple(each for each in form.lacking if each not in hidden)
 
 
@@ -78,7 +96,8 @@ def _needed(form: CallForm) -> str:
             known.get(form.having)
             or f"a command with {_listed((_code(each.strip('*')) for each in form.having), 'or')}"
         )
-    return _code(" ".join((*form.words, *form.having[:1])))
+    is_script = form.words[0] in vocabulary.NEED_RUN and form.having and form.having[0] not in programs.SCRIPTS
+    return _code(" ".join((*form.words, *(("run",) if is_script else ()), *form.having[:1])))
 
 
 def _listed(names: Iterable[str], last: str) -> str:
