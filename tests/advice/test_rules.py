@@ -17,7 +17,17 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
-from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Unattended, When
+from learning_memory_server.model.rule import (
+    CallForm,
+    Origin,
+    OriginKind,
+    Pattern,
+    Rule,
+    RuleState,
+    Unattended,
+    When,
+    short_id,
+)
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.rules.folders import folders_of
 from learning_memory_server.rules.session import Meeting
@@ -93,7 +103,7 @@ async def test_a_call_that_breaks_a_rule_is_denied_once_with_its_sentence(
     assert shown.decision == Decision(Permission.DENY, DENIAL)
     assert shown.text == ""
     assert shown.line == (
-        f'The agent was reminded of "{TEXT}" ({NO_TRAILER.id}). No reminders in the sessions that are open: '
+        f'The agent was reminded of "{TEXT}" ({short_id(NO_TRAILER.id)}). No reminders in the sessions that are open: '
         "learning-memory-server rules off"
     )
     (line,) = services.advice_log.all()
