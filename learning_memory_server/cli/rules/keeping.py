@@ -27,7 +27,7 @@ _AGREED: Final = "Agents see it from the next call on in running sessions that h
 def sentence(settings: Settings, text: str) -> str:
     """Return a person's sentence as it is stored: on one line, without secrets."""
     clean = secrets_finder(settings).redact(one_line(text)).text
-    if clean.strip() and not any(map(str.isalnum, bare(clean))):
+    if clean and not any(map(str.isalnum, bare(text))):
         raise InvalidInputError("TEXT: has no letter that can be seen.")
     return limits.checked_text("TEXT", clean, limits.RULE_MAX, shortened_markers)
 
