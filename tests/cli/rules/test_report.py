@@ -70,7 +70,7 @@ async def seen(storage: Path, trigger: Trigger) -> tuple[str, Permission | None]
 
 
 def call(command: str) -> Trigger:
-    return Trigger(TriggerKind.CALL, context="new", key="toolu_1", command=command)
+    return Trigger(TriggerKind.CALL, context="new", key=f"toolu_{command}", command=command)
 
 
 def test_the_report_reads_only(run: Run, rules: Any, storage: Path) -> None:
