@@ -49,16 +49,17 @@ CEILING_MS = {
 OTHERS_MS = 20.0
 TOKENS = 4_211 / 6_530
 """o200k_base's tokens for one of the packaged model's, in the tools' descriptions."""
-CALLER = Caller("benchmark", "a" * 16, folder=str(Path.cwd()))
+HERE = str(Path.cwd())
+CALLER = Caller("benchmark", "a" * 16, folder=HERE)
 LOG = "tests/test_cart.py::test_total[{}] FAILED\n"
 OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= 200 failed, 5 passed in 0.12s ="
 MISSING = {
-    "folder": "/work/shop",
+    "folder": HERE,
     "command": "python tools/seed.py",
     "error": "Exit code 1\nModuleNotFoundError: No module named 'shop'",
 }
 TIED = {
-    "folder": "/work/shop",
+    "folder": HERE,
     "command": "bin/press feed data.csv",
     "error": "Exit code 4\npress: error: feed schema mismatch at 'column{number}'",
 }
@@ -75,31 +76,31 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
     "SessionStart": {},
     "UserPromptSubmit": {"prompt": "please have a look: {theme}, and say what was done about it in run {number}"},
     "PreToolUse": {},
-    "PostToolUse": {"folder": "/work/shop", "command": "pytest -q tests/t{number}.py", "output": OUTPUT},
+    "PostToolUse": {"folder": HERE, "command": "pytest -q tests/t{number}.py", "output": OUTPUT},
     "PostToolUse of Read": {"folder": str(Path.cwd()), "file": "README.md"},
     "PostToolUse of Edit": {"folder": str(Path.cwd()), "file": "README.md", "edit": "true"},
     "PostToolUseFailure": {
-        "folder": "/work/shop",
+        "folder": HERE,
         "command": "pytest -q tests/t{number}.py",
         "error": "Exit code 1\nE   ValueError: the cart {number} has no total\n" + OUTPUT,
     },
     "PostToolUseFailure with a tied lesson": {**TIED, "session": "told {number}"},
     "Stop": {},
-    "PreToolUse of Bash": {"folder": "/work/shop", "command": "cd app && git push origin {number}"},
+    "PreToolUse of Bash": {"folder": HERE, "command": "cd app && git push origin {number}"},
     "PreToolUse of Bash with thirty rules": {
-        "folder": "/work/shop",
+        "folder": HERE,
         "command": "cd app && make test{number} && git add -A && git commit -m 'Mend it' && git push origin {number}",
         "call": "toolu_{number}",
     },
     "PreToolUse of Bash, denied": {
-        "folder": "/work/shop",
+        "folder": HERE,
         "command": "cd app && git push --force0 origin {number}",
         "call": "toolu_{number}",
         "session": "denied {number}",
     },
     "PreToolUse of Write with thirty rules": {
-        "folder": "/work/shop",
-        "file": "/work/shop/src/f{number}.py",
+        "folder": HERE,
+        "file": f"{HERE}/src/f{{number}}.py",
         "content": "total = round(price, 1)\n" * 4_000,
         "call": "toolu_w{number}",
     },

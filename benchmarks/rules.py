@@ -6,18 +6,16 @@ patterns are made by `form_of`. No agent is there that would mend a call: it goe
 
 - rules, with_pattern: the sentences, and those of which a machine sees breaches; silent: the others.
 - sessions, calls: of the transcripts; matching: calls that a rule is about; broken: calls that break one, or several.
-- denied: calls that would not have run. A call is denied with all rules that it breaks, of which the agent has not met
-  at least one: each is met once for each agent and context, again after a compaction, or ten calls later, and a session
-  has at most three denials.
-- met: the broken calls that were denied, or whose rules the agent had met all within ten calls; passed: the others, by
-  the limit of the session. An agent that mends its call has no such others; first_met: of the broken calls with a rule
-  that the agent had not met in this context, how many were denied.
+- denied: calls that would not have run, as `RuleSession.meet` decides: a call is denied with all rules that it breaks,
+  of which the agent has not met at least one. Each is met once for each agent and context, again after a compaction, or
+  ten calls later, and denies at most three times in a session. Each call counts as a message of its own: the times in
+  a transcript are not those at which a hook hears of calls.
+- met_before: the broken calls whose rules the agent had met all within ten calls; passed: the others, which a rule's
+  limit in the session let run. An agent that mends its call has no such others.
 - unseen: calls that have a rule's program and words somewhere in their text, and break it for no reader of shell text
   (`--list unseen`): some are breaches that were missed, to be judged by a person. What works elsewhere is not in it.
 - turns_a_session: denials for each session, each one more turn of the agent; turns_alone (`--alone`): the same for each
   rule, if it was the only one.
-- touched: denied calls that break no rule, or that follow a rule which the denial names. By construction there is none:
-  a denial names only what `judge` calls broken, and this counts, for each one, that it does.
 - ends, ends_broken: turns of an agent that edited, and how many of them end against a rule about the end of work.
 - alarms: of the commands of the other file, how many break a rule, distinct ones by rule (`--list alarms` shows each
   once, to be read); they are judged each alone, as after no edit, so that rules about sequences are not in it.
@@ -31,18 +29,20 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from benchmarks.measuring import Option, options_of, percentile
 from benchmarks.recorded import lines_of
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Passed, beginning_of
-from learning_memory_server.model.rule import Pattern, When
+from learning_memory_server.model.rule import Origin, OriginKind, Pattern, Rule, RuleState, When
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.past.acts import act_of
-from learning_memory_server.rules.past.replay import Asked, Over, Prompt, events_in
+from learning_memory_server.rules.past.events import Asked, Over, Prompt, events_in
 from learning_memory_server.rules.patterns.globs import is_document
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
+from learning_memory_server.rules.session import Judged, RuleSession
 from learning_memory_server.rules.shell.script import read
 
 SENTENCES: Final = (
@@ -78,8 +78,7 @@ SENTENCES: Final = (
     "No emojis in commit messages.",
 )
 _WORD: Final = re.compile(r"[\w./:-]*\w")
-_AGAIN: Final = 10  # Calls after which a rule is met again
-_DENIALS: Final = 3  # in a session
+_BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _DRAWN: Final = 100
 
 
@@ -90,18 +89,22 @@ class Known(NamedTuple):
     when: When
     pattern: Pattern
 
+    @property
+    def rule(self) -> Rule:
+        """The rule as if a person had accepted it."""
+        origin = Origin(OriginKind.ADDED)
+        return Rule(self.text, self.text, "", RuleState.ACCEPTED, origin, _BEGAN, _BEGAN, self.when, self.pattern)
+
 
 @dataclass(slots=True)
-class _Agent:
-    """What an agent has met: how many calls it has made, and at which of them it met each rule in this context."""
+class _Session:
+    """A session with its rules, and which of its agents have edited in their turn."""
 
-    work: Work = field(default_factory=Work)
-    calls: int = 0
-    met: dict[str, int] = field(default_factory=dict)
-    has_edited: bool = False
+    rules: RuleSession = field(default_factory=RuleSession)
+    edited: set[str] = field(default_factory=set)
 
-    def has_met(self, rule: str) -> bool:
-        return rule in self.met and self.calls - self.met[rule] < _AGAIN
+    def work(self, agent: str) -> Work:
+        return self.rules.agent(agent).work
 
 
 @dataclass(slots=True)
@@ -109,6 +112,7 @@ class Replayed:
     """What all transcripts show for some rules."""
 
     rules: list[Known]
+    known: dict[str, Rule] = field(init=False)
     sessions: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     by_rule: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -117,76 +121,71 @@ class Replayed:
     broken: list[tuple[str, str]] = field(default_factory=list)
     took: list[float] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.known = {each.text: each.rule for each in self.rules}
+
     def see(self, path: Path, passed: Passed) -> None:
         """Take a transcript."""
-        agents: dict[tuple[str, str], _Agent] = defaultdict(_Agent)
+        sessions: dict[str, _Session] = defaultdict(_Session)
         waiting: dict[str, Act] = {}
         top = beginning_of(path, passed).folder
         for event in events_in(path, passed):
             if isinstance(event, Prompt):
-                self._prompted(event, agents)
+                self._prompted(event, sessions[event.session])
             elif isinstance(event, Asked):
                 self.sessions.add(event.session)
-                agent = agents[event.session, event.agent]
-                agent.calls += 1
                 self.counts["calls"] += 1
                 if act := act_of(event, top):
                     waiting[event.id] = act
-                    self._judge(event, act, agent)
+                    self._judge(event, act, sessions[event.session].rules)
             elif act := waiting.pop(event.asked.id, None):
-                _done(event, act, agents[event.asked.session, event.asked.agent])
-        for (_, name), agent in agents.items():
-            if not name:
-                self._end(agent)
+                _done(event, act, sessions[event.asked.session])
+        for each in sessions.values():
+            self._end(each)
 
-    def _prompted(self, prompt: Prompt, agents: dict[tuple[str, str], _Agent]) -> None:
-        for (session, name), agent in agents.items():
-            if session == prompt.session and prompt.is_summary:
-                agent.met.clear()
-            elif session == prompt.session and not prompt.is_interruption:
-                if not name:
-                    self._end(agent)
-                agent.work.prompted(prompt.text)
-        agents[prompt.session, ""].work.prompted(prompt.text)
+    def _prompted(self, prompt: Prompt, session: _Session) -> None:
+        if prompt.is_summary:
+            session.rules.forget_context("")
+        elif not prompt.is_interruption:
+            self._end(session)
+            session.rules.prompt = prompt.text
+            session.work("").prompted(prompt.text)
 
-    def _end(self, agent: _Agent) -> None:
-        if agent.has_edited:
+    def _end(self, session: _Session) -> None:
+        if "" in session.edited:
             self.counts["ends"] += 1
-            ends = [judge_end(each.pattern, agent.work) for each in self.rules if each.when is When.DONE]
+            ends = [judge_end(each.pattern, session.work("")) for each in self.rules if each.when is When.DONE]
             self.counts["ends_broken"] += Verdict.BROKEN in ends
-        agent.has_edited = False
+            session.edited.remove("")
 
-    def _judge(self, asked: Asked, act: Act, agent: _Agent) -> None:
+    def _judge(self, asked: Asked, act: Act, session: RuleSession) -> None:
         began = time.perf_counter()
+        work = session.agent(asked.agent).work
         verdicts = {
             each.text: verdict
             for each in self.rules
-            if each.when is not When.DONE and (verdict := judge(each.pattern, act, agent.work))
+            if each.when is not When.DONE and (verdict := judge(each.pattern, act, work))
         }
         self.took.append(time.perf_counter() - began)
         for name, verdict in verdicts.items():
             self.by_rule[name][verdict] += 1
         is_here = not (act.script and any(map(act.is_elsewhere, act.script.commands)))
         self.unseen += ((name, asked.call) for name in self._named(asked) if is_here and name not in verdicts)
-        broken = [name for name, verdict in verdicts.items() if verdict is Verdict.BROKEN]
+        broken = tuple(self.known[name] for name, verdict in verdicts.items() if verdict is Verdict.BROKEN)
         self.counts["matching"] += bool(verdicts)
-        if not broken:
-            return
-        self.counts["broken"] += 1
-        self.broken += ((name, asked.call) for name in broken)
-        unmet = [name for name in broken if not agent.has_met(name)]
-        is_first = any(name not in agent.met for name in broken)
-        self.counts["first"] += is_first
-        if unmet and self.denials[asked.session] < _DENIALS:
-            self.denials[asked.session] += 1
-            self.counts["denied"] += 1
-            self.counts["first_denied"] += is_first
-            self.counts["touched"] += any(verdicts[name] is not Verdict.BROKEN for name in broken)
-            for name in broken:
-                agent.met[name] = agent.calls
-                self.by_rule[name]["denied"] += 1
-        else:
-            self.counts["met_before" if not unmet else "passed"] += 1
+        session.begin(broken, "", _BEGAN, lambda _: None)
+        agent = session.agent(asked.agent)
+        at = _BEGAN + timedelta(minutes=agent.calls)
+        meeting = session.meet(asked.agent, "", Judged(act, broken), at, is_attended=True)
+        if broken:
+            self.counts["broken"] += 1
+            self.broken += ((each.text, asked.call) for each in broken)
+            self.counts[
+                "denied" if meeting.rules else "passed" if any(map(agent.is_new, broken)) else "met_before"
+            ] += 1
+            self.denials.update([asked.session] if meeting.rules else [])
+            for each in meeting.rules:
+                self.by_rule[each.text]["denied"] += 1
 
     def _named(self, asked: Asked) -> Iterator[str]:
         """Yield the rules of which a command has all words of a call that breaks them, in whatever place."""
@@ -199,13 +198,15 @@ class Replayed:
                 yield each.text
 
 
-def _done(over: Over, act: Act, agent: _Agent) -> None:
+def _done(over: Over, act: Act, session: _Session) -> None:
     if over.has_run and not over.is_error:
+        agent = over.asked.agent
         if act.script:
-            agent.work.ran(act.script)
+            session.work(agent).ran(act.script)
         else:
-            agent.work.edited(act.file)
-            agent.has_edited = agent.has_edited or not is_document(act.file)
+            session.work(agent).edited(act.file)
+            if not is_document(act.file):
+                session.edited.add(agent)
 
 
 def main() -> None:
@@ -256,14 +257,10 @@ def replay(rules: list[Known], folder: Path) -> Replayed:
 def figures(replayed: Replayed) -> dict[str, Any]:
     """Return the figures of a replay."""
     counts, sessions = replayed.counts, max(len(replayed.sessions), 1)
-    met = counts["denied"] + counts["met_before"]
     return {
         "sessions": len(replayed.sessions),
         **{name: counts[name] for name in ("calls", "matching", "broken", "denied", "met_before", "passed")},
-        "met": f"{met} of {counts['broken']}",
-        "first_met": f"{counts['first_denied']} of {counts['first']}",
         "unseen": len(set(replayed.unseen)),
-        "touched": counts["touched"],
         "turns_a_session": round(counts["denied"] / sessions, 3),
         "sessions_with_denials": len(replayed.denials),
         "ends": counts["ends"],

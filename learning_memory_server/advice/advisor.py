@@ -22,11 +22,10 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.advice import Advice, AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.model.value import Value
-from learning_memory_server.rules.session import Judged, Meeting, RuleSession, Ruling
+from learning_memory_server.rules.session import Meeting, RuleSession, met_again
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.log import AdviceLog
@@ -84,99 +83,90 @@ class Advisor:
         elif trigger.kind is TriggerKind.PROMPT and state.started_at is None:
             # The hook at the session's start had no hub, or none that was ready in time.
             triggers.insert(0, replace(trigger, kind=TriggerKind.SESSION_START))
-        shown, state.has_written = list[Shown](), False
+        shown, has_written = list[Shown](), False
         for each in triggers:
-            trigger, answer = await self._once(each, caller, state)
+            answer, is_line = await self._once(each, caller, state)
             shown.append(answer)
-        if not state.has_written:  # One event, one write
-            self.rules.save(state.rules.first_breaches())
+            has_written |= is_line
         if trigger.kind is TriggerKind.SESSION_END:
             self.live.ended(caller.session)
             self.sessions.end(state)
+        elif not has_written:  # One event, one write
+            self.rules.save(state.rules.first_breaches())
         line = "\n".join(each.line for each in shown if each.line)
         return replace(shown[-1], text="".join(each.text for each in shown), line=line)
 
-    async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
-        """Return the observed trigger and its advice: a call that its client reports twice counts once."""
+    async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Shown, bool]:
+        """Return the advice at a trigger, and whether it is in the log: a call that is reported twice counts once."""
         if not trigger.key:
             return await self._at_one(trigger, caller, state)
         name = f"{trigger.kind} {trigger.key} {trigger.command}"
         answer = state.answers.of(name, lambda: asyncio.create_task(self._at_one(trigger, caller, state)))
         return await asyncio.shield(answer)
 
-    async def _at_one(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Shown]:
-        """Return the observed trigger and its advice."""
+    async def _at_one(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Shown, bool]:
+        """Return the advice at a trigger, and whether it is in the log."""
         if trigger.kind is TriggerKind.SESSION_START:
             state.started_at = self.clock()
-        judged = await self.rules.observe(trigger, caller, state.rules)
-        trigger = replace(trigger, content="", before="")  # It is kept for as long as the answer
-        if trigger.kind is TriggerKind.CALL and not (judged and judged.broken):
-            if judged:
-                self._meet(judged, trigger, caller, state)
-            return trigger, Shown()
+        self.rules.observe(trigger, caller, state.rules)
         trigger, observed = await self.observer.observe(trigger, caller, state)
-        if trigger.kind not in BUDGETS or (trigger.kind is TriggerKind.COMMAND and judged is None):
-            return trigger, Shown()
-        observed = replace(observed, judged=judged, session=state.rules)
-        entry = trigger.entry or self.observer.collector.still_open.current(caller)
-        line = self._line(trigger, caller, entry, state.context)
+        rules = self._rules_in(self._situation(trigger, caller, state))
+        if not rules and trigger.kind not in BUDGETS:
+            return Shown(), False
+        line = self._line(trigger, caller, state.context)
         if line.key and (known := self.log.find(line.id)):
-            candidates = self._candidates_of(known)
-            return trigger, self._shown(trigger, candidates, caller, met_again(candidates, trigger, caller))
+            return self._shown_again(known, trigger, caller), False
+        meeting = await self.rules.meet(rules, trigger, caller, state.rules)
         try:
             offered, notice = await self.room.offered(trigger, observed, caller), ""
         except NotReadyError:
             offered, notice = [], text.NOT_READY
         # Nothing awaits from here on: two calls of an agent at once are not shown the same.
         situation = self._situation(trigger, caller, state)
-        candidates = self.room.passing(offered, situation)
-        candidates, meeting = self._settled(candidates, judged, trigger, caller, state)
-        state.has_written |= bool(observed.failure or candidates)
-        if observed.failure:
-            self.log.record_failure(self._with_advice(observed.failure, candidates, trigger))
-        elif candidates:
-            self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
+        candidates = [*_of(meeting.rules), *self.room.passing(offered, situation)]
+        try:
+            if observed.failure:
+                self.log.record_failure(observed.failure, [each.item() for each in candidates], trigger.context)
+            elif candidates:
+                self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
+        except LearningMemoryError as problem:
+            # What a person wants does not wait for a disk that is full; lessons do.
+            if not meeting.rules:
+                raise
+            log.warning("advice.not_logged", reason=type(problem).__name__)
+            candidates = _of(meeting.rules)
         shown = replace(self._shown(trigger, candidates, caller, meeting), notice=notice)
-        is_start = trigger.kind is TriggerKind.SESSION_START
-        return trigger, self._at_start(shown, offered, situation) if is_start else shown
+        if trigger.kind is TriggerKind.SESSION_START:
+            shown = self._with_left_out(shown, offered, situation)
+        return shown, bool(observed.failure or candidates)
 
-    def _at_start(self, shown: Shown, offered: Sequence[Candidate], situation: Situation) -> Shown:
+    def _rules_in(self, situation: Situation) -> list[Rule]:
+        """Return the rules that an agent may meet: only these are judged and counted."""
+        situation = replace(situation, shown=())  # How often an agent meets a rule is another matter
+        accepted = _of(self.rules.log.accepted(situation.caller.project))
+        return [each.rule for each in accepted if passes(each, situation)]
+
+    def _with_left_out(self, shown: Shown, offered: Sequence[Candidate], situation: Situation) -> Shown:
         """Return what is shown at a start, with what is not: rules without room, and lessons of an unknown folder."""
         rules = [each for each in offered if each.kind is AdviceKind.RULE and passes(each, situation)]
         unconfirmed = text.UNCONFIRMED if text.hides(offered, situation.caller) else ""
         left = sentences.left_out(sum(each not in shown.candidates for each in rules))
         return replace(shown, text=f"{shown.text}{unconfirmed}", line=left)
 
-    def _settled(
-        self, candidates: list[Candidate], judged: Judged | None, trigger: Trigger, caller: Caller, state: SessionState
-    ) -> tuple[list[Candidate], Meeting]:
-        """Return what is shown of rules at an act, which depends on how often their agent has met them."""
-        rules = [each.rule for each in candidates if each.kind is AdviceKind.RULE]
-        meeting, met = Meeting(), tuple(rules)
-        if trigger.kind is TriggerKind.CALL and judged:
-            meeting = self._meet(replace(judged, broken=tuple(rules)), trigger, caller, state)
-            met = meeting.rules
-        elif trigger.kind in {TriggerKind.COMMAND, TriggerKind.FILE}:
-            met = tuple(state.rules.tell(caller.agent or MAIN_AGENT, rules))
-        elif trigger.kind in {TriggerKind.STOP, TriggerKind.SUBAGENT_STOP}:
-            state.rules.remind_at_end(rules)
-        return [each for each in candidates if each.kind is not AdviceKind.RULE or each.rule in met], meeting
+    async def would_show(self, trigger: Trigger, caller: Caller, broken: Sequence[Rule] = ()) -> Shown:
+        """Return what of rules a new agent that has edited something would be shown; nothing is recorded.
 
-    def _meet(self, judged: Judged, trigger: Trigger, caller: Caller, state: SessionState) -> Meeting:
-        agent = caller.agent or MAIN_AGENT
-        return state.rules.meet(agent, trigger.key, judged, self.clock(), is_attended=caller.is_attended)
-
-    async def would_show(self, trigger: Trigger, caller: Caller) -> Shown:
-        """Return what a new agent would be shown at a call, in a session that a person attends; nothing is recorded."""
-        state = RuleSession()
-        judged = await self.rules.observe(trigger, caller, state)
-        if judged is None or not judged.broken:
-            return Shown()
-        offered = await self.room.offered(trigger, Observed(judged=judged, session=state), caller)
-        candidates = self.room.passing(offered, Situation(trigger, caller, self.room.lessons))
-        judged = replace(judged, broken=tuple(each.rule for each in candidates))
-        meeting = state.meet(MAIN_AGENT, "", judged, self.clock(), is_attended=caller.is_attended)
-        return self._shown(trigger, candidates, caller, meeting)
+        `broken` are the rules that a call breaks, if the trigger does not say what the call is.
+        """
+        situation = Situation(trigger, caller, self.room.lessons)
+        state, room = RuleSession(folders=trigger.folders), self.room.of_person()
+        state.agent(MAIN_AGENT).work.is_edited = True
+        if broken:
+            meeting = met_again(broken, is_attended=caller.is_attended)
+        else:
+            meeting = await self.rules.meet(self._rules_in(situation), trigger, caller, state)
+        offered = await room.offered(trigger, Observed(), caller)
+        return self._shown(trigger, [*_of(meeting.rules), *room.passing(offered, situation)], caller, meeting)
 
     def close(self) -> None:
         """Write how rules fared in the sessions that have not ended."""
@@ -186,10 +176,12 @@ class Advisor:
         agent = caller.agent or MAIN_AGENT
         since = state.context_since if agent == MAIN_AGENT else None
         shown = self.log.shown_to(state.context, agent, since)
-        return Situation(trigger, caller, self.room.lessons, shown, state.loaded | state.rules.loaded)
+        has_rules = state.rules_off_until is None or self.clock() >= state.rules_off_until
+        return Situation(trigger, caller, self.room.lessons, shown, state.loaded, has_rules)
 
-    def _line(self, trigger: Trigger, caller: Caller, entry: Ghap | None, context: str) -> Advice:
+    def _line(self, trigger: Trigger, caller: Caller, context: str) -> Advice:
         """Return the line of the log about a trigger, with nothing that is shown yet."""
+        entry = trigger.entry or self.observer.collector.still_open.current(caller)
         return Advice(
             channel=trigger.kind,
             items=(),
@@ -203,19 +195,12 @@ class Advisor:
             key=f"{entry.id} {entry.iteration_count}" if trigger.is_of_entry and entry else trigger.key,
         )
 
-    def _with_advice(self, failure: Failure, candidates: Sequence[Candidate], trigger: Trigger) -> Failure:
-        """Return a failure with the advice at it, and whether it came although its agent had advice."""
-        same = self.log.failures.of(failure.project, failure.signature)
-        mine = (each for each in same if (each.session, each.agent) == (failure.session, failure.agent))
-        came_again = any(each.advice for each in mine)
-        advice = candidates[0].item() if candidates else None
-        context = "" if trigger.context == failure.session else trigger.context
-        return replace(failure, advice=advice, again=came_again, context=context)
-
-    def _candidates_of(self, advice: Advice) -> list[Candidate]:
-        """Return the candidates of a line of the log, without those that were forgotten since."""
+    def _shown_again(self, advice: Advice, trigger: Trigger, caller: Caller) -> Shown:
+        """Return what a line of the log has shown, without what was forgotten since."""
         found = ((item, self._thing_of(item)) for item in advice.items)
-        return [Candidate(thing, item.reason or Reason.SIMILAR, score=item.score) for item, thing in found if thing]
+        candidates = [Candidate(it, item.reason or Reason.SIMILAR, score=item.score) for item, it in found if it]
+        rules = [each.rule for each in candidates if trigger.kind is TriggerKind.CALL]
+        return self._shown(trigger, candidates, caller, met_again(rules, is_attended=caller.is_attended))
 
     def _thing_of(self, item: Item) -> Ghap | Value | Rule | None:
         if item.kind is AdviceKind.RULE:
@@ -223,25 +208,16 @@ class Advisor:
         entries = self.room.lessons.collector.look_up([item.id]).found
         return entries[0] if entries else self.room.lessons.shared.entries.get(item.id) or self.values.find(item.id)
 
-    def _shown(
-        self, trigger: Trigger, candidates: Sequence[Candidate], caller: Caller, meeting: Meeting | None = None
-    ) -> Shown:
-        said = text.text_at(trigger, candidates, self.room.notes(caller))
-        if meeting is None or not meeting.rules:
-            return Shown(tuple(candidates), said)
+    def _shown(self, trigger: Trigger, candidates: Sequence[Candidate], caller: Caller, meeting: Meeting) -> Shown:
         now = self.clock()
         return Shown(
             tuple(candidates),
-            sentences.beside(meeting, now),
+            text.text_at(trigger, candidates, self.room.notes(caller)) or sentences.beside(meeting, now),
             line=sentences.person_of(meeting),
             decision=sentences.decision_of(meeting, now),
+            meeting=meeting,
         )
 
 
-def met_again(candidates: Sequence[Candidate], trigger: Trigger, caller: Caller) -> Meeting | None:
-    """Return what was decided of a call that the log has: one that is asked about once more."""
-    if trigger.kind is not TriggerKind.CALL:
-        return None
-    rules = tuple(each.rule for each in candidates)
-    is_asked = caller.is_attended and all(each.is_enforced for each in rules)
-    return Meeting(Ruling.ASK if is_asked else Ruling.DENY, rules)
+def _of(rules: Sequence[Rule]) -> list[Candidate]:
+    return [Candidate(each, Reason.RULE) for each in rules]

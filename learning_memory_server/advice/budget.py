@@ -13,7 +13,8 @@ from learning_memory_server.system import timeouts
 class Budget:
     """The most that is shown at a trigger, and the `seconds` until it is too late.
 
-    `rules` are in addition to the other `items`, or take their places.
+    `rules` are in addition to the other `items`, or take their places. The rules that an agent meets at an act come in
+    addition to all of it.
 
     How long each item may be is a matter of `text`; a session's start has `limits.CONTEXT_MAX` bytes in all.
     """
@@ -24,16 +25,16 @@ class Budget:
     seconds: float = timeouts.ADVICE + timeouts.HOOK_LESSON
 
 
+NOTHING: Final = Budget(0)
+"""The budget of all other triggers."""
 BUDGETS: Final[Mapping[TriggerKind, Budget]] = {
     TriggerKind.SESSION_START: Budget(limits.CONTEXT_LINES, limits.CONTEXT_RULES),
     TriggerKind.SUBAGENT_START: Budget(rules=limits.CONTEXT_RULES, is_shared=False),
     TriggerKind.PROMPT: Budget(),
     TriggerKind.ENTRY_START: Budget(limits.ADVICE_SHOWN, seconds=timeouts.ADVICE),
     TriggerKind.ENTRY_UPDATE: Budget(limits.ADVICE_SHOWN, seconds=timeouts.ADVICE),
-    TriggerKind.CALL: Budget(0, limits.RULES_AT_ONCE),
-    TriggerKind.COMMAND: Budget(0, limits.RULES_AT_ONCE),
     TriggerKind.ERROR: Budget(),
     TriggerKind.FILE: Budget(),
-    TriggerKind.STOP: Budget(rules=limits.CONTEXT_RULES, is_shared=False),
-    TriggerKind.SUBAGENT_STOP: Budget(rules=limits.CONTEXT_RULES, is_shared=False),
+    TriggerKind.STOP: Budget(),
+    TriggerKind.SUBAGENT_STOP: Budget(),
 }

@@ -9,7 +9,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.value import Value
-from learning_memory_server.rules.session import Judged, RuleSession
+from learning_memory_server.rules.session import Meeting
 
 SCORE_DIGITS: Final = 3  # Decimal places of a score in the log: more would be noise of the model
 
@@ -25,8 +25,6 @@ class Observed:
     file: str = ""  # the name of a file that was read, in its project
     place: str = ""  # the branch, the changed files and the folder, a line each
     patience: float = 0.0  # seconds to wait for a model and an index that are not ready yet
-    judged: Judged | None = None  # the rules that a call, or the end of the work, breaks
-    session: RuleSession | None = None  # which rules its agents have met
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +98,4 @@ class Shown:
     line: str = ""  # for the person
     notice: str = ""
     decision: Decision | None = None
+    meeting: Meeting = field(default_factory=Meeting)  # which rules the agent meets at an act; the decision is in words

@@ -13,7 +13,6 @@ from learning_memory_server.model.trigger import Trigger
 
 _AT_TEXTS: Final = frozenset({TriggerKind.SESSION_START, TriggerKind.SUBAGENT_START, TriggerKind.PROMPT})
 _OF_ENTRIES: Final = frozenset({TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE})
-_ENDS: Final = frozenset({TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,7 @@ class Situation:
     lessons: Lessons
     shown: Sequence[Item] = ()  # what the agent was shown in its present context
     loaded: AbstractSet[str] = frozenset()  # ids of the lessons and rules that its client loads by itself
+    has_rules: bool = True  # whether no person has switched rules off for now
 
 
 def is_confirmed(candidate: Candidate, situation: Situation) -> bool:
@@ -33,12 +33,14 @@ def is_confirmed(candidate: Candidate, situation: Situation) -> bool:
     return situation.caller.is_told or is_everywhere
 
 
+def is_on(candidate: Candidate, situation: Situation) -> bool:
+    """Return whether a person has not switched it off for now."""
+    return situation.has_rules or candidate.kind is not AdviceKind.RULE
+
+
 def is_attended(candidate: Candidate, situation: Situation) -> bool:
     """Return whether an agent waits for the answer to a question: without one, the answer would replace the result."""
-    is_reminder = candidate.reason is Reason.UNRESOLVED or (
-        candidate.kind is AdviceKind.RULE and situation.trigger.kind in _ENDS
-    )
-    return situation.caller.is_attended or not is_reminder
+    return situation.caller.is_attended or candidate.reason is not Reason.UNRESOLVED
 
 
 def is_in_force(candidate: Candidate, situation: Situation) -> bool:
@@ -47,9 +49,7 @@ def is_in_force(candidate: Candidate, situation: Situation) -> bool:
 
 
 def is_new(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the agent has not been shown it yet. At the act, a rule is a matter of its meetings."""
-    if candidate.kind is AdviceKind.RULE and situation.trigger.kind not in _AT_TEXTS | _OF_ENTRIES:
-        return True
+    """Return whether the agent has not been shown it yet."""
     return all(candidate.shown != each.shown for each in situation.shown)
 
 
@@ -67,6 +67,7 @@ def is_not_loaded(candidate: Candidate, situation: Situation) -> bool:
 
 FILTERS: Final[Mapping[str, Callable[[Candidate, Situation], bool]]] = {
     "confirmed": is_confirmed,
+    "on": is_on,
     "attended": is_attended,
     "in force": is_in_force,
     "new": is_new,

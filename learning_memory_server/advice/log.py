@@ -4,7 +4,7 @@ At an error, the line is that of the failure: one event, one write.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -36,8 +36,13 @@ class AdviceLog(Records[Advice]):
         if self._by_context is not None:
             self._index(advice)
 
-    def record_failure(self, failure: Failure) -> None:
-        """Write a failure with its advice."""
+    def record_failure(self, failure: Failure, shown: Sequence[Item], context: str) -> None:
+        """Write a failure with what is shown now, and whether it came although its agent had advice."""
+        same = self.failures.of(failure.project, failure.signature)
+        mine = (each for each in same if (each.session, each.agent) == (failure.session, failure.agent))
+        came_again = any(each.advice for each in mine)
+        context = "" if context == failure.session else context
+        failure = replace(failure, advice=next(iter(shown), None), again=came_again, context=context)
         self.failures.record(failure)
         if self._by_context is not None and (advice := at_error(failure)):
             self._index(advice)

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
 
 from learning_memory_server.advice.candidates import Observed
+from learning_memory_server.advice.loading import loaded_at
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.sessions import SessionState
 from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -22,9 +24,9 @@ from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.sharing.promote import LEARNED, promoted
+from learning_memory_server.rules.folders import folders_of
+from learning_memory_server.rules.log import RuleLog
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.files import read
 
 log = structlog.get_logger()
 
@@ -37,6 +39,7 @@ class Observer:
     failures: FailureLog
     anchoring: Anchoring
     names: Names
+    rules: RuleLog
     redaction: RedactionGate
     clock: Clock
 
@@ -47,10 +50,10 @@ class Observer:
         if trigger.kind is TriggerKind.FILE:
             return trigger, await self._file(trigger, caller)
         if trigger.kind is TriggerKind.SESSION_START:
-            return trigger, await self._start(trigger, caller, state)
+            await self._load(trigger, caller, state)
+            return trigger, Observed(place=await self.place(trigger.folder, caller.folder) if trigger.folder else "")
         if trigger.kind is TriggerKind.LOADED:
-            text = await asyncio.to_thread(_beginning, trigger.file)
-            state.loaded.update(promoted(text))
+            await self._load(trigger, caller, state)
         elif trigger.kind is TriggerKind.SUBAGENT_TASK and trigger.text:
             state.add_task(trigger.kind_of_agent, trigger.text)
         elif trigger.kind is TriggerKind.SUBAGENT_START:
@@ -63,13 +66,9 @@ class Observer:
             self.names.note(trigger.text, caller)
         return trigger, Observed(patience=patience)
 
-    async def _start(self, trigger: Trigger, caller: Caller, state: SessionState) -> Observed:
-        if trigger.folder and trigger.context:
-            # Claude Code loads it before it knows the hooks of plugins. One that is about some files comes with these.
-            text = await asyncio.to_thread(_beginning, str(Path(trigger.folder, LEARNED)))
-            if not text.startswith("---"):
-                state.loaded.update(promoted(text))
-        return Observed(place=await self.place(trigger.folder, caller.folder) if trigger.folder else "")
+    async def _load(self, trigger: Trigger, caller: Caller, state: SessionState) -> None:
+        rules = self.rules.accepted(caller.project)
+        state.loaded |= await asyncio.to_thread(loaded_at, trigger, trigger.folder or caller.folder, rules)
 
     async def place(self, folder: str, project_folder: str) -> str:
         """Return where an agent works: the branch, the changed files and the folder, a line each."""
@@ -143,9 +142,8 @@ def place_of(names: Names, folder: str, project_folder: str) -> str:
     return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
 
 
-def _beginning(file: str) -> str:
-    """Return the text of a plain file, whatever links to it; nothing if it cannot be read."""
-    try:
-        return (read(Path(os.path.realpath(file))) or b"").decode("utf-8", "replace")
-    except ValueError:
-        return ""
+def look_at(paths: Iterable[str], folder: str) -> tuple[str, ...]:
+    """Look at paths, and return the folders of the project of a folder. For a thread that a dead disk may hold."""
+    for path in paths:
+        os.path.exists(path)  # noqa: PTH110 - a path may be no name of a file
+    return folders_of(folder)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from learning_memory_server.advice import text
-from learning_memory_server.advice.budget import BUDGETS
+from learning_memory_server.advice.budget import BUDGETS, NOTHING
 from learning_memory_server.advice.candidates import Candidate, Observed
 from learning_memory_server.advice.filters import Situation, is_in_force, passes
 from learning_memory_server.advice.finder import NotReadyError
@@ -53,9 +53,8 @@ class Room:
             NotReadyError: If the model or the index is not ready, and this is a call whose reply should say so.
         """
         is_told = caller.is_told or trigger.kind is TriggerKind.SESSION_START
-        # A person's rules for everywhere need no confirmed project.
-        sources = [each for each in self.sources if is_told or isinstance(each, RulesSource)]
-        budget, offered = BUDGETS[trigger.kind], list[Candidate]()
+        sources = [each for each in self.sources if is_told or not each.needs_confirmed]
+        budget, offered = BUDGETS.get(trigger.kind, NOTHING), list[Candidate]()
         situation = Situation(trigger, caller, self.lessons)
         try:
             async with asyncio.timeout(budget.seconds + observed.patience if self.has_deadline else None):
@@ -80,10 +79,14 @@ class Room:
         passing = [each for each in matters if passes(each, situation)]
         if situation.trigger.kind is TriggerKind.SESSION_START:
             passing = text.fitting(limited(passing), self.notes(situation.caller))
-        budget = BUDGETS[situation.trigger.kind]
+        budget = BUDGETS.get(situation.trigger.kind, NOTHING)
         rules = [each for each in passing if each.kind is AdviceKind.RULE][: budget.rules]
         others = [each for each in passing if each.kind is not AdviceKind.RULE]
         return [*rules, *others[: max(0, budget.items - (len(rules) if budget.is_shared else 0))]]
+
+    def of_person(self) -> Room:
+        """Return a room that offers what persons say themselves, and no lessons."""
+        return replace(self, sources=[each for each in self.sources if not each.needs_confirmed])
 
     async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
         """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""

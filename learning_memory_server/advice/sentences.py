@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from learning_memory_server.advice.candidates import Decision, Permission
+from learning_memory_server.model import limits
 from learning_memory_server.model.lines import counted, one_line
-from learning_memory_server.model.rule import OriginKind, Rule
+from learning_memory_server.model.rule import OriginKind, Rule, short_id
 from learning_memory_server.rules.session import Meeting, Ruling
 
 TITLE = "Rules of your user:"
@@ -45,8 +46,9 @@ def person_of(meeting: Meeting) -> str:
     """Return the line for the person, at the first call of a session that was not run."""
     if not meeting.is_first or not meeting.rules:
         return ""
-    rules = ", ".join(f'"{one_line(each.text)}" ({each.id})' for each in meeting.rules)
-    return f"The agent was reminded of {rules}. No reminders in this session: {OFF}"
+    shown = meeting.rules[: limits.RULES_AT_ONCE]
+    rules = ", ".join(f'"{one_line(each.text)}" ({short_id(each.id)})' for each in shown)
+    return f"The agent was reminded of {rules}. No reminders in the sessions that are open: {OFF}"
 
 
 def after(rules: Sequence[Rule], now: datetime) -> str:
@@ -77,8 +79,10 @@ def line_of(rule: Rule, now: datetime) -> str:
 def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user") -> str:
     """Return rules with where they come from."""
     if len(rules) > 1:
-        several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in rules)
-        return f"{noun.replace('ule', 'ules', 1)}: {several}."
+        shown = sorted(rules, key=lambda each: not each.is_enforced)[: limits.RULES_AT_ONCE]
+        several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in shown)
+        more = f"; and {len(rules) - len(shown)} more" if len(rules) > len(shown) else ""
+        return f"{noun.replace('ule', 'ules', 1)}: {several}{more}."
     (rule,) = rules
     text = one_line(rule.text)
     end = "" if text[-1:] in ".!?" else "."

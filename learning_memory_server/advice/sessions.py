@@ -9,7 +9,6 @@ from typing import Final
 from learning_memory_server.advice.candidates import Shown
 from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.session import RuleSession
 from learning_memory_server.system.recent import Recent
@@ -26,14 +25,17 @@ class SessionState:
 
     context: str  # a hash of its client's name for it
     watch: CommandWatch  # knows which commands failed last
-    context_since: datetime | None = None  # when the context of its main agent was last emptied
+    # When the context of its main agent was last emptied, since this server began. The log cannot say it: a start at
+    # which nothing is shown has no line there. After a restart, what was shown before a compaction stays unsaid, and a
+    # rule is met once more, which is the safe side of both.
+    context_since: datetime | None = None
     started_at: datetime | None = None  # when its start was answered
     is_begun: bool = False  # whether it had a prompt
-    loaded: set[str] = field(default_factory=set)  # ids of the lessons that its client loads as rules
-    answers: Recent[str, Task[tuple[Trigger, Shown]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
+    loaded: set[str] = field(default_factory=set)  # ids of the lessons and rules that its client loads by itself
+    answers: Recent[str, Task[tuple[Shown, bool]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
     tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
-    has_written: bool = False  # whether its last event has written to the journal
     rules: RuleSession = field(default_factory=RuleSession)
+    rules_off_until: datetime | None = None
 
     def __post_init__(self) -> None:
         self.rules.session = self.context
@@ -51,14 +53,6 @@ class SessionState:
         return mine[1]
 
 
-@dataclass(frozen=True, slots=True)
-class RulesOff:
-    """A person's wish not to have rules for a while. It is kept in RAM: after a restart, rules are on again."""
-
-    until: datetime | None  # None: until the sessions end that run now
-    session: str = ""  # a hash of its client's name, if it is for one session
-
-
 class Sessions:
     """The states of the sessions that were heard of last. `dropped` gets each one that is no longer known."""
 
@@ -67,7 +61,7 @@ class Sessions:
         self._dropped = dropped
         self._states: Recent[str, SessionState] = Recent(dropped=dropped)
         self._contexts: Recent[str, str] = Recent()
-        self._rules_off: RulesOff | None = None
+        self._rules_off_until: datetime | None = None  # in new ones; only in RAM: after a restart, rules are on again
 
     def hear(self, caller: Caller, context: str) -> SessionState:
         """Return the state of a session.
@@ -80,23 +74,16 @@ class Sessions:
         return self._states.of(name, lambda: self._new(name))
 
     def _new(self, name: str) -> SessionState:
-        state = SessionState(name, CommandWatch(self._redaction))
-        if self._rules_off and not self._rules_off.session:
-            state.rules.off_until = self._rules_off.until
-        return state
+        return SessionState(name, CommandWatch(self._redaction), rules_off_until=self._rules_off_until)
 
-    def rules_off(self, until: datetime | None = None, session: str = "") -> RulesOff:
-        """Show and count no rules until a time, in all sessions or in one; None: in those that run now, to their end.
+    def rules_off(self, until: datetime | None) -> None:
+        """Show and count no rules until a time; None: in the sessions that run now, to their end.
 
         A time in the past turns them on again.
         """
-        name = self._contexts.get(session, session)
         for state in self._states.values():
-            if not session or state.context in {session, name}:
-                state.rules.off_until = until or datetime.max.replace(tzinfo=UTC)
-        off = RulesOff(until, session)
-        self._rules_off = off if until and not session else self._rules_off
-        return off
+            state.rules_off_until = until or datetime.max.replace(tzinfo=UTC)
+        self._rules_off_until = until or self._rules_off_until
 
     def end(self, state: SessionState) -> None:
         """Drop the state of a session that has ended."""

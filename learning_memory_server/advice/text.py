@@ -67,7 +67,7 @@ def related(candidates: Sequence[Candidate], notes: Notes) -> list[RelatedItem]:
 
 def _related(thing: Ghap | Value | Rule, most: int, notes: Notes) -> RelatedItem:
     if isinstance(thing, Rule):
-        # Without its id: whoever knows that could answer in the person's place.
+        # Without its id, for which an agent has no use: only a person changes a rule, at a terminal.
         return RelatedItem(kind=AdviceKind.RULE.value, learned=sentences.named([thing], utc_now()))
     if isinstance(thing, Value):
         return RelatedItem(id=thing.id, kind=AdviceKind.VALUE.value, learned=shortened(one_line(thing.text), most))

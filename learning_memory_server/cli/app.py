@@ -17,7 +17,7 @@ start           start                    Begin here: add this server to the clie
 demo            demo                     Show what the server does, with example entries in a temporary folder.
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
 doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
-report          maintenance.learning     Say which of your rules agents broke in past sessions, what failed again and again, and what you refused.
+report          maintenance.learning     Show which of your rules agents broke in past sessions, which commands keep failing, and which calls you refused.
 status          hub                      Show what is stored, where, and which process is using it.
 uninstall       start                    Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
 # See what was learned
@@ -33,10 +33,10 @@ context         context                  Show what a new session of this project
 why             context                  Show the advice that the last session of this project was given, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
-review          reviewing                Answer which rules and which advice agents may get: your own sentences, and lessons of others.
-rules           rules                    List the rules that apply in this project, and how often agents followed and broke them.
-rule            rule_commands            One rule: make, show, try, change, enforce or retire it.
-resolve         reviewing                Close an entry that its agent left open, as `resolve_ghap` does for agents.
+review          rules.review              Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
+rules           rules.group              List your rules in this project, and how often agents followed and broke each rule.
+rule            rules.group              Make, show, try, change, enforce, export or retire a rule.
+resolve         listing                  Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.

@@ -26,9 +26,9 @@ from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.rules.review import Review
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
+from learning_memory_server.sharing.review import Review
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder

@@ -12,7 +12,7 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.learning import read_lesson
-from learning_memory_server.cli.report import document_of
+from learning_memory_server.cli.rules.report import document_of
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files, timeouts

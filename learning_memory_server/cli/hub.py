@@ -12,9 +12,10 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli import command, out, rules_status
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub, stop_running_hub
-from learning_memory_server.cli.waiting import waiting
+from learning_memory_server.cli.rules import status as rules_status
+from learning_memory_server.cli.rules.waiting import waiting
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import without_empty
 from learning_memory_server.model.entry import Ghap

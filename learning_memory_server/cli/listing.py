@@ -1,4 +1,4 @@
-"""`list`, `failures` and `values`, read from the journal without a lock; and what commands that list have in common."""
+"""`list`, `failures` and `values`, read from the journal without a lock; `resolve`; and how things are listed."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
+from learning_memory_server.cli.access import open_connection
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.lessons.values.log import ordered
@@ -15,13 +16,15 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Status, ValueOrder
-from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.failure_views import repeated_error
 
 View = Mapping[str, Any]
 Facts = list[str | Text]
+
+_CLOSED: Final = "Closed by a person."
 
 commands = command.Commands()
 
@@ -73,10 +76,36 @@ def next_step(stored: command.Offline) -> str:
 
 
 def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, dict[str, str]]:
-    """Return what is said about entries besides what they have, as this folder's files show it now."""
+    """Return the notes about entries that this folder's files justify now."""
     caller = caller_of(os.environ, stored.settings)
     stored.freshness.look(entries, caller.project, caller.folder)
     return stored.entry_notes.of(entries, caller.folder)
+
+
+@commands.command(example='ghap_20260301_120000_ffffff abandoned "Nobody needs it any more."')
+async def resolve(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An open entry; `status` lists them.")],
+    outcome: Annotated[OutcomeStatus, typer.Argument(metavar="OUTCOME", help="How it ended.")],
+    result: Annotated[list[str] | None, typer.Argument(metavar="[RESULT]", help="What happened.")] = None,
+    surprise: Annotated[str | None, typer.Option(help="What contradicted the prediction.")] = None,
+    category: Annotated[RootCauseCategory | None, typer.Option(help="The kind of root cause.")] = None,
+    cause: Annotated[str | None, typer.Option(help="Why the hypothesis was wrong.")] = None,
+    takeaway: Annotated[str | None, typer.Option(help="A rule for next time.")] = None,
+) -> None:
+    """Close an entry that its agent left open, as `resolve_ghap` does for agents.
+
+    A falsified one needs --surprise, --category and --cause.
+    """
+    given: dict[str, object] = {
+        "status": outcome.value,
+        "result": " ".join(result or ()) or _CLOSED,
+        "surprise": surprise,
+    }
+    given |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
+    given |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
+    async with open_connection(command.open_settings(), "resolve") as connection:
+        reply = await connection.call("resolve_ghap", ghap_id=name, **given)
+    out.say(f"{reply['id']} is {reply['status']}.")
 
 
 @commands.command(example="--project current")
@@ -127,7 +156,7 @@ def entry_facts(entry: View) -> Facts:
 
 
 def entry_record(experience: View) -> out.Record:
-    """Return the record of an experience, with what it taught."""
+    """Return the record of an experience, with its lesson."""
     learned = (experience.get("lesson") or {}).get("takeaway") or (experience.get("root_cause") or {}).get(
         "description"
     )

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.listing import error_record
-from learning_memory_server.cli.report import document_of
+from learning_memory_server.cli.rules.report import document_of
 from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
@@ -19,8 +19,6 @@ from learning_memory_server.rules.past.report import PastReport
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error
-
-NOTHING: Final = PastReport((), (), (), 0, None, None, 0, 0, 0, 0, 0, ())  # What no transcript and no file says
 
 
 class LeftOut(Enum):
@@ -48,7 +46,7 @@ class LearnReport:
     kept: int = 0
     passed: Passed = field(default_factory=Passed)
     here: Mapping[str, str] = field(default_factory=dict)
-    past: PastReport = NOTHING
+    past: PastReport = field(default_factory=PastReport)
 
     @property
     def failures(self) -> list[Failure]:

@@ -18,7 +18,7 @@ from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import Rule, RuleCount, RuleState, Unattended
+from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleState, Unattended
 from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
@@ -172,6 +172,8 @@ def facts_of(found: Rule, *, is_new: bool = False) -> list[Fact]:
     """Return a rule as a person decides about it: what it says, whose it is, when and where."""
     at = found.origin.at
     origin = f"{rule_views.whose(found.origin)}{f', {out.date(at)}' if at else ''}"
+    if found.origin.kind is OriginKind.ADDED and found.origin.name:
+        origin += f"; before it was edited, it was from {found.origin.name}"
     return [
         ("rule", None if is_new else out.identity(found.id)),
         ("text", found.text),

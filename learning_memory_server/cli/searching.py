@@ -98,7 +98,7 @@ commands = command.Commands()
 
 @commands.command(example='"tests pass alone and fail together" --since 30d')
 async def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for.")],
     only: Annotated[HitKind | None, typer.Option("--only", help="Only this kind.")] = None,
     axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
     domain: command.DomainOption = None,
@@ -127,9 +127,9 @@ async def search(
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
     of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
     kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
-    if not query.strip():
+    if not (asked := " ".join(query)).strip():
         raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
-    text = checked_text("QUERY", query, QUERY_MAX)
+    text = checked_text("QUERY", asked, QUERY_MAX)
     wanted = Wanted(
         # A person sees the weak ones, too, if none is strong.
         ExperienceQuery(text, axis, EntryQuery(domain, outcome, strategy, named, start), limit, min_score=0.0),

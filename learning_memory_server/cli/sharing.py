@@ -20,11 +20,11 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Tier
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.rules.review import WaitingKind
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import files, tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
+from learning_memory_server.sharing.review import AnswerableKind
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
 
 _COMMITS: Final = 5_000  # How many of the newest commits are asked for names
@@ -105,7 +105,7 @@ async def join() -> None:
         for name, reason in found["left_out"].items():
             out.notice(f"{out.one_line(name) or top}: left out, because {reason}.")
         items = [
-            each for each in Offline(settings).review.waiting(project, utc_now()) if each.kind is WaitingKind.SHARED
+            each for each in Offline(settings).review.waiting(project, utc_now()) if each.kind is AnswerableKind.SHARED
         ]
         for each in items:
             out.hanging(Text(f"{each.fared}: "), Text(out.one_line(each.text)))

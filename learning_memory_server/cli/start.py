@@ -1,4 +1,4 @@
-"""`start`: the first steps in a project, each after a question, and a report of what past sessions teach.
+"""`start`: the first steps in a project, each after a question, and a report about past sessions.
 
 And `uninstall`, which undoes them: it takes this server out of every client, ends its hub and removes what it can
 rebuild, and the data if asked.
@@ -23,7 +23,7 @@ from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.past import LearnReport
-from learning_memory_server.cli.report import ask_about, document_of, show_report
+from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -40,7 +40,7 @@ from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import LOCK, config_file
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
-"""What is in the storage folder and can be made again."""
+"""Files in the storage folder that can be made again."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),
     *("sessions.json", "qdrant-owner.json", "archive.key", "outdated-points.json"),
@@ -70,28 +70,7 @@ async def start(
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
     _show_step(2, f"what past sessions of {short_name(project)} teach")
-    is_first = project not in Offline(settings).projects.all()
-    is_read = is_attended(os.environ)
-    lesson = (
-        await read_lesson(settings)
-        if is_read
-        else LearnReport(projects_folder(os.environ), here=folders_here(settings))
-    )
-    if is_read:
-        _show_account(lesson, project)
-    else:
-        out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
-    lesson.show_left_out()
-    await ask_about(lesson.past, settings, may_ask=not yes)
-    refusal = "Nothing was kept. To keep it, add --yes."
-    if lesson.size and out.agrees(
-        f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?", refusal, yes=yes
-    ):
-        await lesson.keep(settings)
-        names = "--project current" if is_first else "with the ids that `failures` shows"
-        _show_undo(f"forget {names}")
-    elif lesson.size:
-        out.say("Skipped: nothing was kept.")
+    lesson = await _learn(settings, project, yes=yes)
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     succeeded = not {"refused", "failed"}.intersection(clients.values())
@@ -102,6 +81,29 @@ async def start(
         **document_of(lesson.past),
     }
     return Result(document, succeeded)
+
+
+async def _learn(settings: Settings, project: str, *, yes: bool) -> LearnReport:
+    """Show what past sessions teach, ask which lines agents are reminded of, and keep the failures if wanted."""
+    is_first = project not in Offline(settings).projects.all()
+    if is_attended(os.environ):
+        lesson = await read_lesson(settings)
+        _show_account(lesson, project)
+    else:
+        lesson = LearnReport(projects_folder(os.environ), here=folders_here(settings))
+        out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
+    lesson.show_left_out()
+    await ask_about(lesson.past, settings, may_ask=not yes)
+    if not lesson.size:
+        return lesson
+    refusal = "Nothing was kept. To keep it, add --yes."
+    question = f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?"
+    if out.agrees(question, refusal, yes=yes):
+        await lesson.keep(settings)
+        _show_undo(f"forget {'--project current' if is_first else 'with the ids that `failures` shows'}")
+    else:
+        out.say("Skipped: nothing was kept.")
+    return lesson
 
 
 def _set_up_clients(*, yes: bool) -> dict[str, str]:
@@ -143,7 +145,7 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects or lesson.past.lines:
-        show_report(lesson.past)
+        show_report(lesson.past, lesson.place)
         return
     out.say(
         f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "

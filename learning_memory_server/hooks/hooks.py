@@ -1,14 +1,13 @@
 """Answers the events of clients' sessions: most of them with silence."""
 
 import asyncio
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.observer import look_at
 from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.hooks.event import answer_of, trigger_of
 from learning_memory_server.model.advice import TriggerKind
@@ -20,6 +19,7 @@ _LOOKING: Final = frozenset(
     {TriggerKind.SESSION_START, TriggerKind.PROMPT, TriggerKind.FILE, TriggerKind.LOADED, TriggerKind.SUBAGENT_START}
 )
 """The triggers at which something in the project's folder is looked at."""
+_MAKING: Final = "worktree"  # What is in a command that makes or removes a folder of the project
 
 
 @dataclass
@@ -33,26 +33,22 @@ class Hooks:
     async def answer(self, event: Mapping[str, object], caller: Caller, context: str) -> str:
         """Return what a client's hook prints, JSON or nothing; for `context` see `Trigger`."""
         trigger = trigger_of(event, context)
-        if trigger is None or not await self._has_disks(trigger, caller):
-            return ""
-        return answer_of(str(event["event"]), await self.advisor.at(trigger, caller))
+        looked = trigger and await self._look(trigger, caller)
+        return answer_of(str(event["event"]), await self.advisor.at(looked, caller)) if looked else ""
 
-    async def _has_disks(self, trigger: Trigger, caller: Caller) -> bool:
-        """Return whether what a trigger names can be looked at: a network disk that is gone holds whoever asks."""
-        if trigger.kind is TriggerKind.CALL:
-            return True  # It only names files
-        folders = (trigger.folder, caller.folder) if trigger.kind in _LOOKING else ()
+    async def _look(self, trigger: Trigger, caller: Caller) -> Trigger | None:
+        """Return a trigger with the folders of the project, if what it names can be looked at, else None.
+
+        A network disk that is gone holds whoever asks. A call only names files, and waits for no disk.
+        """
+        is_about_folder = trigger.kind in _LOOKING or _MAKING in trigger.command
+        folders = (trigger.folder, caller.folder) if is_about_folder else ()
         paths = tuple(filter(None, (*folders, trigger.file, trigger.transcript)))
-        if not paths:
-            return True
-        asked = self._disks[trigger.folder].submit(partial(_touch, paths))
+        if not paths or trigger.kind is TriggerKind.CALL:
+            return trigger
+        asked = self._disks[trigger.folder].submit(look_at, paths, caller.folder if is_about_folder else "")
         try:
-            await asyncio.wait_for(asyncio.wrap_future(asked), timeouts.GIT)
+            found = await asyncio.wait_for(asyncio.wrap_future(asked), timeouts.GIT)
         except TimeoutError:
-            return False
-        return True
-
-
-def _touch(paths: Iterable[str]) -> None:
-    for path in paths:
-        os.path.exists(path)  # noqa: PTH110 - a path may be no name of a file
+            return None
+        return replace(trigger, folders=found)

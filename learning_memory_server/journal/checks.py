@@ -18,7 +18,7 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import REFUSAL, Memory, checked_metadata
 from learning_memory_server.model.project import Naming
-from learning_memory_server.model.rule import OriginKind, Rule, RuleState
+from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleState
 from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
@@ -164,22 +164,39 @@ _ANSWERED: Final = (RuleState.DECLINED, RuleState.RETIRED)
 
 
 def checked_rule(rule: Rule) -> Rule:
-    """Return a rule of another store as it may be stored: as a suggestion, which no person here has answered."""
-    _check_ids(id=rule.id)
+    """Return a rule as it may be stored: as it was answered, or as a suggestion if it is another store's."""
+    _check_ids(id=rule.id, replaces=rule.replaces or rule.id)
     text = limits.checked_text("text", one_line(rule.text), limits.RULE_MAX, shortened_markers)
-    origin = replace(rule.origin, kind=OriginKind.IMPORTED)
+    for name, part in leaves("", rule):
+        if isinstance(part, datetime) and part.tzinfo is None:
+            raise InvalidInputError(f"{name}: must have an offset from UTC.")
+    rule = replace(rule, text=text, words=one_line(rule.words)[: limits.RULE_MAX])
+    return suggested_rule(rule) if rule.imported else rule
+
+
+def suggested_rule(rule: Rule) -> Rule:
+    """Return a rule of another store as a suggestion, which no person here has answered."""
     return replace(
         rule,
-        text=text,
-        origin=origin,
+        origin=replace(rule.origin, kind=OriginKind.IMPORTED),
         # What was declined or retired there is not asked about here. This is also read a second time.
         state=RuleState.DECLINED if rule.state in _ANSWERED else RuleState.POSTPONED,
         is_everywhere=False,
         is_enforced=False,
         words="",
         replaces="",
+        suggestion="",
         imported=True,
     )
+
+
+def checked_count(count: RuleCount) -> RuleCount:
+    """Return how a rule fared in a session as it may be stored."""
+    _check_ids(id=count.id, rule=count.rule)
+    limits.checked_text("session", count.session, limits.ID_MAX)
+    if min(count.followed, count.reminded, count.broken, count.stopped) < 0:
+        raise InvalidInputError("followed, reminded, broken, stopped: must be whole numbers from 0.")
+    return count
 
 
 def checked_naming(naming: Naming) -> Naming:

@@ -204,10 +204,14 @@ PROJECT: Final = RecordKind(
 )
 ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at")
 RULE: Final = RecordKind(
-    "rule", "rules", Rule, checks.checked_rule, "id state origin.kind created_at changed_at when unattended replaces"
+    "rule",
+    "rules",
+    Rule,
+    checks.checked_rule,
+    "id state origin.kind created_at changed_at when unattended replaces suggestion",
 )
 RULE_COUNT: Final = RecordKind(
-    "rule_count", "rule-counts", RuleCount, own="id rule session created_at", noun="rule count", is_archived=False
+    "rule_count", "rule-counts", RuleCount, checks.checked_count, "id rule session created_at", noun="rule count"
 )
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -22,7 +22,7 @@ class When(StrEnum):
 
 
 class RuleState(StrEnum):
-    """What a person has said of a rule."""
+    """A person's answer to a sentence."""
 
     ACCEPTED = "accepted"
     DECLINED = "declined"
@@ -33,7 +33,9 @@ class RuleState(StrEnum):
 class OriginKind(StrEnum):
     """Where the sentence of a rule comes from."""
 
-    ADDED = "added"  # A person has typed it for this purpose
+    ADDED = (
+        "added"  # A person has typed it for this purpose, in place of the sentence from `Origin.name` if that is set
+    )
     FILE = "file"  # A file of rules, such as CLAUDE.md
     MEMORY = "memory"  # A feedback memory of Claude Code
     REFUSAL = "refusal"  # The words with which a person refused a call
@@ -43,14 +45,14 @@ class OriginKind(StrEnum):
 
 
 class Unattended(StrEnum):
-    """What happens to a call that breaks an enforced rule where no person can be asked."""
+    """The end of a call that breaks an enforced rule where no person can be asked."""
 
     RUN = "run"  # Its agent is reminded, as of a rule that is not enforced
     STOP = "stop"  # It is not run
 
 
 class MessageForm(StrEnum):
-    """What the message of a commit, or the body of a pull request, has to be like."""
+    """The form of the message of a commit, or of the body of a pull request."""
 
     CONVENTIONAL = "conventional"  # "feat(parser): ..."
     ONE_LINE = "one line"
@@ -70,7 +72,7 @@ class CallForm(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Pattern(Stored):
-    """What a machine sees of a rule. A call in `broken` breaks it if all other conditions say so, too."""
+    """What a machine sees of a rule. A call in `broken` breaks it if all other conditions hold, too."""
 
     broken: tuple[CallForm, ...] = ()
     about: tuple[CallForm, ...] = ()  # calls that follow the rule, unless they break it
@@ -87,8 +89,13 @@ class Origin(Stored):
     """Where a sentence comes from, and its day if that is known."""
 
     kind: OriginKind
-    name: str = ""  # of a file, as a person reads it, or the call that was refused or failed
+    name: str = ""  # of a file or "memory" and its name, as a person reads it, or the call that was refused or failed
     at: datetime | None = None
+
+    @property
+    def without_call(self) -> "Origin":
+        """The same without the call that was refused or failed; the name of a file stays."""
+        return self if self.kind in {OriginKind.FILE, OriginKind.MEMORY} else replace(self, name="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,11 @@ class Rule(Recorded):
     broken_before: int = 0  # how many past calls broke it when it was accepted
     matched_before: int = 0  # of how many that it is about
     replaces: str = ""  # the id of the rule that it takes the place of
+    suggestion: str = ""  # the id of the suggestion that it answers, from which no words can be read
+
+    def applies_in(self, project: str) -> bool:
+        """Return whether it is about a project, whatever a person has said of it."""
+        return self.is_everywhere or self.project == project
 
     @property
     def is_accepted(self) -> bool:
@@ -147,10 +159,29 @@ class Suggestion:
     when: When = When.SESSION
     pattern: Pattern | None = None
     is_everywhere: bool = False
-    words: str = ""
+    words: str = ""  # what the person said, where the text is shorter
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
 
+    def answered(self, state: RuleState, at: datetime) -> Rule:
+        """Return the rule that a person's answer makes of it."""
+        return Rule(
+            id=new_rule_id(),
+            text=self.text,
+            project=self.project,
+            state=state,
+            origin=self.origin,
+            created_at=at,
+            changed_at=at,
+            when=self.when,
+            pattern=self.pattern,
+            is_everywhere=self.is_everywhere,
+            words=self.words,
+            suggestion=self.id,
+        )
 
+
+PREFIX: Final = "rule_"
+_SHORT: Final = 6  # Characters of an id that tell a person's rules apart
 RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch
 
 
@@ -159,6 +190,11 @@ def count_id(rule: str, session: str) -> str:
     return f"count_{hashlib.sha256(f'{rule} {session}'.encode()).hexdigest()[:24]}"
 
 
+def short_id(name: str) -> str:
+    """Return the beginning of an id, by which a person names a rule."""
+    return name.removeprefix(PREFIX)[:_SHORT]
+
+
 def new_rule_id() -> str:
-    """Return a random id of 128 bits: whoever can guess it could answer in a person's place."""
-    return f"rule_{secrets.token_hex(16)}"
+    """Return a random id of 128 bits, so that no two stores have the same; what protects a rule is the terminal."""
+    return f"{PREFIX}{secrets.token_hex(16)}"

@@ -1,9 +1,10 @@
 """The rules in the journal, and how each fared in the sessions since."""
 
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from datetime import datetime
 
+from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Rule, RuleCount
@@ -14,9 +15,8 @@ class RuleLog(Records[Rule]):
 
     def accepted(self, project: str) -> list[Rule]:
         """Return the rules that apply in a project, the newest first."""
-        found = [each for each in self.all() if each.is_accepted]
-        mine = [each for each in found if each.is_everywhere or each.project == project]
-        return sorted(mine, key=lambda each: as_seen(each.changed_at), reverse=True)
+        found = [each for each in self.all() if each.is_accepted and each.applies_in(project)]
+        return sorted(found, key=lambda each: as_seen(each.changed_at), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +29,60 @@ class Fared:
     broken: int = 0
     stopped: int = 0
 
+    def plus(self, count: RuleCount, times: int = 1) -> "Fared":
+        """Return this with what a session has counted, or without it, -1 times."""
+        more = (1, count.followed, count.reminded, count.broken, count.stopped)
+        return Fared(*(mine + times * each for mine, each in zip(astuple(self), more, strict=True)))
+
 
 class RuleCounts(Records[RuleCount]):
-    """How rules fared, a record for each rule and session."""
+    """How rules fared, a record for each rule and session. Sums are kept: there may be records of years."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log)
+        self._sums: dict[str, Fared] | None = None  # by rule
+        self._ids: dict[str, dict[str, None]] = {}  # the records of a rule, oldest first
 
     def fared(self, rules: Iterable[Rule]) -> dict[str, Fared]:
         """Return how each rule has fared, by its id."""
-        counts = defaultdict[str, list[RuleCount]](list)
-        for each in self.all():
-            counts[each.rule].append(each)
-        return {each.id: total(counts[each.id]) for each in rules}
+        sums = self._summed()
+        return {each.id: sums.get(each.id, Fared()) for each in rules}
 
     def about(self, rule: str) -> list[RuleCount]:
         """Return the records of a rule, oldest first."""
-        return sorted((each for each in self.all() if each.rule == rule), key=lambda each: as_seen(each.created_at))
+        self._summed()
+        found = filter(None, map(self.find, self._ids.get(rule, ())))
+        return sorted(found, key=lambda each: as_seen(each.created_at))
+
+    def add(self, *things: RuleCount, at: datetime | None = None) -> None:
+        """Write things to the log, all or none; see `Records`."""
+        latest = {each.id: each for each in things}
+        before = [known for name in latest if (known := self.find(name))]
+        super().add(*things, at=at)
+        if self._sums is not None:
+            for known in before:
+                self._sums[known.rule] = self._sums[known.rule].plus(known, -1)
+            self._sum(latest.values())
+
+    def _replaced(self) -> None:
+        self._sums = None
+
+    def _summed(self) -> dict[str, Fared]:
+        if self._sums is None:
+            self._sums, self._ids = {}, {}
+            self._sum(self.all())
+        return self._sums
+
+    def _sum(self, counts: Iterable[RuleCount]) -> None:
+        assert self._sums is not None
+        for each in counts:
+            self._sums[each.rule] = self._sums.get(each.rule, Fared()).plus(each)
+            self._ids.setdefault(each.rule, {})[each.id] = None
 
 
-def total(counts: list[RuleCount]) -> Fared:
+def total(counts: Iterable[RuleCount]) -> Fared:
     """Return how a rule has fared in these sessions together."""
-    return Fared(
-        len(counts),
-        sum(each.followed for each in counts),
-        sum(each.reminded for each in counts),
-        sum(each.broken for each in counts),
-        sum(each.stopped for each in counts),
-    )
+    found = Fared()
+    for each in counts:
+        found = found.plus(each)
+    return found

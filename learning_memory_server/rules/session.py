@@ -33,7 +33,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """The ruling on a call, and the rules that are the reason."""
+    """The rules that an agent meets at an act, and what becomes of the call because of them."""
 
     ruling: Ruling = Ruling.RUN
     rules: tuple[Rule, ...] = ()
@@ -45,8 +45,9 @@ class Waiting:
     """A call that may have run or not: its end tells."""
 
     judged: Judged
-    meeting: Meeting
-    reminded: tuple[Rule, ...] = ()  # the rules that counted a reminder for it
+    ruling: Ruling
+    reminded: tuple[Rule, ...]  # the rules that counted a reminder for it
+    stopped: tuple[Rule, ...]  # those that counted it as stopped
 
 
 @dataclass(slots=True)
@@ -57,7 +58,9 @@ class AgentState:
     calls: int = 0
     message: int = 0  # which one its last call is of
     heard_at: datetime | None = None
-    met: dict[str, tuple[int, int]] = field(default_factory=dict)  # by rule: the call and the message of the meeting
+    met: dict[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # by sentence: the call and the message of the meeting
     denied: set[Act] = field(default_factory=set)  # of this message
 
     def hears(self, at: datetime) -> None:
@@ -70,16 +73,16 @@ class AgentState:
 
     def is_new(self, rule: Rule) -> bool:
         """Return whether the agent may not know a rule: it has not met it, or many calls ago."""
-        met = self.met.get(rule.id)
+        met = self.met.get(rule.text)
         return met is None or self.calls - met[0] >= limits.RULE_AGAIN
 
     def has_just_met(self, rule: Rule) -> bool:
         """Return whether a call of the same message was denied for a rule, which its model has not read yet."""
-        return rule.id in self.met and self.met[rule.id][1] == self.message
+        return rule.text in self.met and self.met[rule.text][1] == self.message
 
     def meets(self, rules: Iterable[Rule]) -> None:
         """Note that the agent meets some rules."""
-        self.met.update((rule.id, (self.calls, self.message)) for rule in rules)
+        self.met.update((rule.text, (self.calls, self.message)) for rule in rules)
 
 
 @dataclass(slots=True)
@@ -89,16 +92,15 @@ class RuleSession:
     session: str = ""  # a hash of the client's name of it
     agents: Recent[str, AgentState] = field(default_factory=Recent)
     waiting: Recent[str, Waiting] = field(default_factory=Recent)  # by the client's id of the call
-    denials: Counter[str] = field(default_factory=Counter)  # by rule, a message counts once
+    denials: Counter[str] = field(default_factory=Counter)  # by sentence, a message counts once
     counts: dict[str, RuleCount] = field(default_factory=dict)  # by rule
     unsaved: set[str] = field(default_factory=set)  # the rules whose counts have changed
     saved: set[str] = field(default_factory=set)  # the rules whose counts are in the journal
-    loaded: set[str] = field(default_factory=set)  # the rules that the client loads by itself
     ends: dict[str, tuple[Rule, Verdict]] = field(default_factory=dict)  # of rules for the end of the work, the last
     reminded_at_end: set[str] = field(default_factory=set)
     prompt: str = ""  # the last one of the person
     has_told_person: bool = False  # how rules are switched off
-    off_until: datetime | None = None
+    folders: tuple[str, ...] = ()  # of the project, the top folder first; empty until somebody has looked
 
     def agent(self, name: str) -> AgentState:
         """Return the state of an agent. A new agent has the task of this turn's prompt."""
@@ -116,61 +118,62 @@ class RuleSession:
         mine.hears(at)
         enforced = [each for each in broken if each.is_enforced]
         asked = tuple(enforced) if is_attended else ()
-        stopped = tuple(each for each in enforced if not is_attended and each.unattended is Unattended.STOP)
-        others = tuple(each for each in broken if each not in (*asked, *stopped))
-        new = [each for each in others if mine.is_new(each) and self.denials[each.id] < limits.RULE_DENIALS]
+        stopped = () if is_attended else tuple(each for each in enforced if each.unattended is Unattended.STOP)
+        others = [each for each in broken if each not in (*asked, *stopped)]
+        new = [each for each in others if mine.is_new(each) and self.denials[each.text] < limits.RULE_DENIALS]
         is_beside = judged.act not in mine.denied and any(map(mine.has_just_met, others))
         meeting, reminded = Meeting(), tuple[Rule, ...]()
         if stopped or new or is_beside:
-            reminded = tuple(each for each in others if not mine.has_just_met(each))
-            self.denials.update(each.id for each in new)
+            # All that the call breaks: its agent changes it once.
+            reminded = tuple(each for each in broken if each not in stopped and not mine.has_just_met(each))
+            self.denials.update(each.text for each in new)
             mine.meets(reminded)
             mine.denied.add(judged.act)
-            meeting = Meeting(Ruling.STOP if stopped else Ruling.DENY, (*stopped, *others), not self.has_told_person)
+            meeting = Meeting(Ruling.STOP if stopped else Ruling.DENY, broken, not self.has_told_person)
             self.has_told_person = True
         elif asked:
             meeting = Meeting(Ruling.ASK, asked)
+        stopped = asked if meeting.ruling is Ruling.ASK else stopped
         for rule in reminded:
             self._count(rule, reminded=1)
-        for rule in stopped or (asked if meeting.ruling is Ruling.ASK else ()):
+        for rule in stopped:
             self._count(rule, stopped=1)
         if key:
             # Without the texts of an edit: most of what waits here has run.
             act = replace(judged.act, content="", before="")
-            self.waiting[key] = Waiting(replace(judged, act=act), meeting, reminded)
+            self.waiting[key] = Waiting(replace(judged, act=act), meeting.ruling, reminded, stopped)
         return meeting
 
-    def ran(self, agent: str, key: str, at: datetime, judge: Callable[[], Judged]) -> tuple[Judged, bool]:
-        """Count a call that ran. Return what it breaks, and whether that was known before it ran."""
+    def ran(self, agent: str, key: str, at: datetime, judged: Judged | None = None) -> Judged:
+        """Count a call that ran, and return what it breaks: `judged`, if it was not known before it ran."""
         self.agent(agent).heard_at = at
-        waiting = self.waiting.pop(key, None)
-        judged = waiting.judged if waiting else judge()
-        meeting = waiting.meeting if waiting else Meeting()
-        for rule in judged.followed:
+        waiting = self.waiting.pop(key, None) or Waiting(judged or Judged(Act(None)), Ruling.RUN, (), ())
+        for rule in waiting.judged.followed:
             self._count(rule, followed=1)
         # A call that ran was neither kept from running by a reminder, nor stopped.
-        for rule in waiting.reminded if waiting else ():
+        for rule in waiting.reminded:
             self._count(rule, reminded=-1)
-        allowed = meeting.rules if meeting.ruling is Ruling.ASK else ()
-        for rule in allowed or (each for each in meeting.rules if meeting.ruling is Ruling.STOP and each.is_enforced):
+        for rule in waiting.stopped:
             self._count(rule, stopped=-1)
-        broken = tuple(each for each in judged.broken if each not in allowed)
+        allowed = waiting.stopped if waiting.ruling is Ruling.ASK else ()
+        broken = tuple(each for each in waiting.judged.broken if each not in allowed)
         for rule in broken:
             self._count(rule, broken=1)
-        return replace(judged, broken=broken), waiting is not None
+        return replace(waiting.judged, broken=broken)
 
-    def tell(self, agent: str, rules: Sequence[Rule]) -> list[Rule]:
-        """Return the broken rules that an agent may not know, and note that it meets them."""
+    def tell(self, agent: str, rules: Sequence[Rule]) -> Meeting:
+        """Return that an agent meets those of the rules it has just broken that it may not know."""
         mine = self.agent(agent)
-        new = [each for each in rules if mine.is_new(each)]
+        new = tuple(each for each in rules if mine.is_new(each))
         mine.meets(new)
-        return new
+        return Meeting(rules=new)
 
-    def remind_at_end(self, rules: Iterable[Rule]) -> None:
-        """Note that an agent that was about to end its work is reminded of rules."""
+    def remind_at_end(self, rules: Sequence[Rule]) -> Meeting:
+        """Return that an agent that is about to end its work meets rules, and count it."""
         for rule in rules:
             self.reminded_at_end.add(rule.id)
             self._count(rule, reminded=1)
+        return Meeting(rules=tuple(rules))
 
     def forget_context(self, agent: str) -> None:
         """Note that an agent's context was emptied: it does not know any rule any more."""
@@ -214,3 +217,13 @@ class RuleSession:
         if any(more.values()):
             self.counts[rule.id] = replace(found, **parts)
             self.unsaved.add(rule.id)
+
+
+def met_again(rules: Sequence[Rule], *, is_attended: bool) -> Meeting:
+    """Return what was decided of a call that was denied or asked about for these rules, and that is said once more."""
+    if not rules:
+        return Meeting()
+    if is_attended and all(each.is_enforced for each in rules):
+        return Meeting(Ruling.ASK, tuple(rules))
+    is_stopped = not is_attended and any(each.is_enforced and each.unattended is Unattended.STOP for each in rules)
+    return Meeting(Ruling.STOP if is_stopped else Ruling.DENY, tuple(rules))

@@ -105,7 +105,10 @@ def end_silence(storage: str) -> None:
 
 
 def is_attended(environment: Mapping[str, str]) -> bool:
-    """Return whether a person reads what the agent writes: neither `claude -p` nor a build server has one."""
+    """Return whether a person reads what the agent writes: neither `claude -p` nor a build server has one.
+
+    Variables from a project's files are removed before: see `steering`.
+    """
     is_printing = environment.get("CLAUDE_CODE_ENTRYPOINT") in ("sdk-cli", "claude-code-github-action")
     return not is_printing and environment.get("CI", "").lower() in ("", "0", "false")
 

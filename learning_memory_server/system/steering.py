@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from typing import Final
 
 _HARMLESS: Final = ("LEARNING_MEMORY_LOG_LEVEL",)
-_OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR")  # Of one session; a hub serves many
+_ENTRY_POINT: Final = "CLAUDE_CODE_ENTRYPOINT"
+_OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", _ENTRY_POINT)  # Of one session, not of a hub
+_OF_BUILDS: Final = "CI"
+"""It says that no person reads along. A project may set it for its own tools, so its user gets no warning."""
 _OF_THE_USER: Final = (
     *("APPDATA", "CLAUDE_CONFIG_DIR", "HOME", "LOCALAPPDATA", "TMPDIR"),
     *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
@@ -50,9 +53,11 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     """Remove the variables that the project's files set, and return a sentence for each.
 
     HOME becomes the user database's. If any was set, shared settings of network, model and redaction are also removed.
+    Where a file sets `CI` or Claude Code's entry point, the session counts as attended: calls are asked about.
     """
     home = locations.home()
     names = [name for name in environment if is_guarded(name) and (name, environment[name]) != ("HOME", home)]
+    names += [_OF_BUILDS] if environment.get(_OF_BUILDS) else ()
     files = locations.project_files(environment) if names else []
     if not any(_may_name(data, names) for _, data in files):
         return []
@@ -61,9 +66,13 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     ignored: dict[str, str] = {}
     for name, file in find_set(files, names, names.__contains__):
         ignored.setdefault(name, file)
+    if ignored.pop(_OF_BUILDS, ""):
+        del environment[_OF_BUILDS]
     said = [f"{name} is ignored: {file} names it." for name, file in ignored.items()]
     for name in ignored:
         del environment[name]
+    if _ENTRY_POINT in ignored:
+        environment[_ENTRY_POINT] = "cli"  # It still says that a client runs this
     if "HOME" in ignored and home:
         environment["HOME"] = home
     if ignored:

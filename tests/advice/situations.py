@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.ranking import Wrapped
 from learning_memory_server.advice import observer
 from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.candidates import Candidate, Observed
+from learning_memory_server.advice.candidates import Candidate, Observed, Shown
 from learning_memory_server.advice.filters import Situation as Judged
 from learning_memory_server.advice.matters import age
 from learning_memory_server.advice.names import Names
@@ -76,7 +76,6 @@ _KINDS: Final = {
 
 
 _OF_SUBAGENTS: Final = {TriggerKind.SUBAGENT_START, TriggerKind.SUBAGENT_STOP}
-_AT_ACTS: Final = {TriggerKind.CALL, TriggerKind.COMMAND}
 
 
 class Remembering(Wrapped):
@@ -183,14 +182,14 @@ class Stage:
     names: dict[str, str] = field(default_factory=dict)  # by id
     _asked: tuple[Trigger, Observed, Caller] | None = None
     _judged: Judged | None = None
-    _at_act: list[str] | None = None  # what was shown at an act, where no number decides
+    _met: list[str] = field(default_factory=list)  # the rules that an agent met at an act: no number decides of them
     _texts: list[tuple[str, Caller]] = field(default_factory=list)
 
     def caller(self, session: str = "now", agent: str = MAIN_AGENT, *, is_confirmed: bool = True) -> Caller:
         """Return a caller by the name of its session."""
         return Caller(PROJECT, session_hash(session), agent, folder=str(self.folder), is_told=is_confirmed)
 
-    async def happens(self, given: Mapping[str, Any]) -> Sequence[Candidate]:
+    async def happens(self, given: Mapping[str, Any]) -> Shown:
         """Let something occur, and return what is shown."""
         given = dict(given)
         session = given.pop("session", "now")
@@ -219,7 +218,7 @@ class Stage:
             (self.folder / "CLAUDE.md").write_text(file, "utf-8")
             given["loads"] = ("CLAUDE.md",)
         with mock.patch.object(observer, "place_of", return_value=place):
-            return (await advisor.at(Trigger(kind, context, **given), caller)).candidates
+            return await advisor.at(Trigger(kind, context, **given), caller)
 
     async def set_up(self) -> None:
         """Fill the store, and let happen what happened before."""
@@ -285,8 +284,9 @@ class Stage:
             mock.patch.multiple(room, offered=asked, passing=judged),
             mock.patch.multiple(log, record=mock.DEFAULT, record_failure=mock.DEFAULT),
         ):
-            found = self._named(await self.happens(self.golden.given["trigger"]))
-        self._at_act = found if self._asked and self._asked[0].kind in _AT_ACTS else None
+            shown = await self.happens(self.golden.given["trigger"])
+        found = self._named(shown.candidates)
+        self._met = found[: len(shown.meeting.rules)]
         del self._texts[texts:]
         return found
 
@@ -294,8 +294,6 @@ class Stage:
         """Return what would be shown now that a number has changed; `shown` comes first."""
         if self._asked is None or self._judged is None:
             return []
-        if self._at_act is not None:
-            return self._at_act
         for source in self.services.room.sources:
             if isinstance(source, LessonsSource):
                 source.finder._last = None
@@ -306,7 +304,7 @@ class Stage:
         for text, caller in [*self._texts]:
             Names.note(self._names_source().names, text, caller)
         offered = await self.services.room.offered(*self._asked)
-        return self._named(self.services.room.passing(offered, self._judged))
+        return [*self._met, *self._named(self.services.room.passing(offered, self._judged))]
 
     def id_of(self, name: str) -> str:
         """Return the id of an entry by its name."""

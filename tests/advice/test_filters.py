@@ -34,7 +34,7 @@ async def now(services: Services) -> Situation:
 
 
 def test_the_filters_come_in_this_order() -> None:
-    assert list(filters.FILTERS) == ["confirmed", "attended", "in force", "new", "seldom", "not loaded"]
+    assert list(filters.FILTERS) == ["confirmed", "on", "attended", "in force", "new", "seldom", "not loaded"]
 
 
 async def test_a_candidate_must_pass_all_filters(now: Situation) -> None:

@@ -52,7 +52,7 @@ def test_what_was_shown_at_triggers_and_at_errors_is_found_now_and_by_the_next_p
 ) -> None:
     assert log.shown_to(ALICE.session, "main") == []
     log.record(LINE)
-    log.record_failure(replace(FAILURE, advice=replace(ITEM, id="ghap_2")))
+    log.record_failure(FAILURE, [replace(ITEM, id="ghap_2")], FAILURE.session)
     for each in (log, log_of(journal)):
         assert names(each.shown_to(ALICE.session, "main")) == ["ghap_1", "ghap_2"]
         assert (each.times_shown("ghap_1"), each.times_shown("ghap_2"), each.times_shown("ghap_3")) == (1, 1, 0)
@@ -117,7 +117,7 @@ def test_a_failure_loses_what_it_shows_and_stays() -> None:
 
 
 def test_what_was_shown_at_an_error_reads_as_any_other_line(log: AdviceLog) -> None:
-    log.record_failure(FAILURE)
+    log.record_failure(FAILURE, [replace(ITEM, reason=Reason.ERROR)], FAILURE.context)
     (line,) = log.everything()
     assert line == at_error(FAILURE)
     assert (line.channel, line.items, line.session) == (TriggerKind.ERROR, (FAILURE.advice,), ALICE.session)

@@ -1,22 +1,36 @@
 """Rules as agents see them at their triggers, and what the journal has of it."""
 
 import asyncio
+import copy
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from learning_memory_server.advice import text
-from learning_memory_server.advice.candidates import Decision, Permission, Shown
+from learning_memory_server.advice.candidates import Decision, Observed, Permission, Shown
 from learning_memory_server.advice.sources.rules import RulesSource
+from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
-from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Unattended, When
+from learning_memory_server.model.rule import (
+    CallForm,
+    Origin,
+    OriginKind,
+    Pattern,
+    Rule,
+    RuleState,
+    Unattended,
+    When,
+    short_id,
+)
 from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.rules.folders import folders_of
+from learning_memory_server.rules.session import Meeting
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.advice.parts import POOL, PROMPT, MeasuredModel, ids_of, learn, started
@@ -49,7 +63,9 @@ class Session:
         self.calls = 0
 
     async def at(self, kind: TriggerKind, agent: str = MAIN_AGENT, **given: Any) -> Shown:
-        trigger = Trigger(kind, self.caller.session, **given)
+        # As hooks do: before a call, nobody looks at a disk.
+        folders = () if kind is TriggerKind.CALL else folders_of(self.caller.folder)
+        trigger = Trigger(kind, self.caller.session, folders=folders, **given)
         return await self.services.advisor.at(trigger, replace(self.caller, agent=agent))
 
     async def calls_(self, command: str = "", agent: str = MAIN_AGENT, *, runs: bool = True, **given: Any) -> Shown:
@@ -87,7 +103,7 @@ async def test_a_call_that_breaks_a_rule_is_denied_once_with_its_sentence(
     assert shown.decision == Decision(Permission.DENY, DENIAL)
     assert shown.text == ""
     assert shown.line == (
-        f'The agent was reminded of "{TEXT}" ({NO_TRAILER.id}). No reminders in this session: '
+        f'The agent was reminded of "{TEXT}" ({short_id(NO_TRAILER.id)}). No reminders in the sessions that are open: '
         "learning-memory-server rules off"
     )
     (line,) = services.advice_log.all()
@@ -252,10 +268,12 @@ async def test_a_worktree_is_the_same_project_also_if_it_is_new(
     (other / ".git").write_text(f"gitdir: {named}\n")
     (named / "gitdir").write_text(f"{other}/.git\n")
     (named / "commondir").write_text("../..\n")
+    await session.at(TriggerKind.COMMAND, command=f"git worktree add {other}")
     assert (await session.calls_(push, folder=str(folder))).decision
     assert (await session.calls_(file=str(other / "live" / "a"), content="x", folder=str(folder))).decision
     # From there, the main folder is the same project, too.
     session = Session(services, replace(BOB, folder=str(other)))
+    await session.at(TriggerKind.PROMPT, text="hello")
     assert (await session.calls_(f"git -C {folder} push", folder=str(other))).decision
     assert (await session.calls_(f"git -C {tmp_path} push", folder=str(other))).decision is None
 
@@ -438,23 +456,40 @@ async def test_a_breach_whose_command_fails_is_written_at_the_next_event(
     assert session.fared() == (0, 1, 1, 0)
 
 
-async def test_rules_are_off_for_an_hour_or_in_the_sessions_that_run(
+async def test_rules_are_off_for_an_hour_in_all_sessions(services: Services, session: Session, accept: Any) -> None:
+    accept(NO_TRAILER, own("Short sentences", None, When.SESSION))
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    services.advisor.clock = services.rules.clock = lambda: now
+    await session.at(TriggerKind.PROMPT, text="hello")
+    services.advisor.sessions.rules_off(now + timedelta(hours=1))
+    new = Session(services, BOB)
+    for each in (session, new):
+        assert await each.calls_(COMMIT) == Shown()
+        shown = await each.at(TriggerKind.SESSION_START, source="compact")
+        assert (shown.text, shown.line) == ("", "")
+    now += timedelta(minutes=59)
+    assert await session.calls_(COMMIT) == Shown()
+    now += timedelta(minutes=1)
+    for each in (session, new):
+        assert (await each.calls_(COMMIT)).decision
+        assert "Short sentences" in (await each.at(TriggerKind.SESSION_START, source="compact")).text
+
+
+async def test_rules_are_off_in_the_sessions_that_run_until_they_end_or_a_person_ends_that(
     services: Services, session: Session, accept: Any
 ) -> None:
     accept(NO_TRAILER)
     sessions, now = services.advisor.sessions, services.advisor.clock()
-    sessions.rules_off(now + timedelta(hours=1))
-    assert (await session.calls_(COMMIT)).decision is None
+    for _ in range(2):
+        await session.at(TriggerKind.PROMPT, text="hello")
+        sessions.rules_off(None)
+        assert await session.calls_(COMMIT) == Shown()
+        await session.at(TriggerKind.SESSION_END)
+        assert (await session.calls_(COMMIT)).decision
+    assert (await Session(services, BOB).calls_(COMMIT)).decision
+    sessions.rules_off(None)
     sessions.rules_off(now)
-    assert (await session.calls_(COMMIT)).decision
-    other = Session(services, BOB)
-    await other.at(TriggerKind.PROMPT, text="hello")
-    sessions.rules_off(session=BOB.session)
-    assert (await other.calls_(COMMIT)).decision is None
-    sessions.rules_off()
     await session.at(TriggerKind.SESSION_START, source="compact")
-    assert (await session.calls_(COMMIT)).decision is None
-    await session.at(TriggerKind.SESSION_END)
     assert (await session.calls_(COMMIT)).decision
 
 
@@ -475,7 +510,123 @@ async def test_what_an_agent_would_see_is_asked_without_a_trace(services: Servic
     assert [*services.advice_log.all(), *services.rule_counts.all()] == []
 
 
-async def test_a_source_of_rules_changes_nothing(services: Services, accept: Any) -> None:
-    accept(own("Short", None, When.SESSION))
+async def test_a_source_of_rules_changes_nothing(services: Services, session: Session, accept: Any) -> None:
+    accept(own("Short", None, When.SESSION), own("Fixtures", None, When.TOPIC, topic=("testing",)), NO_TRAILER)
+    await session.calls_("git commit -m 'Mend it'")
+    state = services.advisor.sessions.hear(ALICE, NAME)
     source = next(each for each in services.room.sources if isinstance(each, RulesSource))
-    assert source.kinds >= {TriggerKind.CALL, TriggerKind.SESSION_START}
+
+    def everything() -> tuple[Any, ...]:
+        return copy.deepcopy(state.rules), services.rule_log.all(), services.rule_counts.all()
+
+    before = everything()
+    for kind in source.kinds:
+        entry = replace(started(services), goal="testing") if Trigger(kind).is_of_entry else None
+        trigger = Trigger(kind, NAME, text="write tests", entry=entry)
+        found = [await source.candidates(trigger, Observed(), ALICE) for _ in range(2)]
+        assert found[0] == found[1] != []
+    assert everything() == before
+    assert services.advice_log.all() == []
+
+
+async def test_a_denial_names_rules_too_about_which_a_person_is_asked(session: Session, accept: Any) -> None:
+    accept(NO_TRAILER, own("Never push without me", PUSH, is_enforced=True))
+    shown = await session.calls_(f"{COMMIT} && git push")
+    assert shown.decision
+    assert shown.decision.permission is Permission.DENY
+    assert all(f'"{each}"' in shown.decision.reason for each in (TEXT, "Never push without me"))
+    assert {each.id for each in shown.candidates} == {each.id for each in shown.meeting.rules}
+    again = await session.calls_(f"{COMMIT} && git push")
+    assert again.decision
+    assert again.decision.permission is Permission.ASK
+
+
+async def test_rules_of_a_project_that_nobody_has_confirmed_are_neither_met_nor_counted(
+    services: Services, accept: Any
+) -> None:
+    here, everywhere = NO_TRAILER, own("Everywhere", PUSH, is_everywhere=True)
+    accept(here, everywhere)
+    session = Session(services, replace(ALICE, is_told=False))
+    for command in (COMMIT, "git commit -m 'Mend it'", "git push", "git push"):
+        await session.calls_(command)
+    await session.at(TriggerKind.SESSION_END)
+    assert [session.fared(each) for each in (here, everywhere)] == [(0, 0, 0, 0), (0, 1, 1, 0)]
+
+
+async def test_the_end_of_a_session_is_one_write(
+    services: Services, session: Session, accept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(NO_TRAILER, own("Run the tests", TESTED, When.DONE))
+    await session.calls_(file="a.py", content="x")
+    await session.at(TriggerKind.STOP)
+    await session.calls_(COMMIT)
+    state = services.advisor.sessions.hear(ALICE, NAME).rules
+    writes = list[int]()
+    monkeypatch.setattr(services.rule_counts.log, "append", lambda lines: writes.append(len(lines)))
+    # As if the call had run, and its end had been the last that was heard.
+    state.ran(MAIN_AGENT, f"{NAME} {session.calls}", services.advisor.clock())
+    await session.at(TriggerKind.SESSION_END)
+    assert writes == [2]
+
+
+async def test_what_a_command_was_given_is_not_kept(services: Services, session: Session, accept: Any) -> None:
+    accept(own("Run the tests", TESTED, When.DONE))
+    await session.calls_(f"cat > notes.md <<'EOF'\n{'x' * 5_000}\nEOF")
+    await session.calls_("make test")
+    work = services.advisor.sessions.hear(ALICE, NAME).rules.agent(MAIN_AGENT).work
+    assert [each.words[0] for each in work.commands] == ["cat", "make"]
+    assert "xx" not in repr(work)
+    await session.calls_("cat > a.py <<'EOF'\nprint()\nEOF")
+    assert (await session.at(TriggerKind.STOP)).text
+
+
+async def test_a_call_that_fails_gets_a_lesson_and_its_rule_is_counted(session: Session, accept: Any) -> None:
+    accept(NO_TRAILER)
+    error = "Exit code 1\nerror: nothing to commit here"
+    assert (await session.at(TriggerKind.COMMAND, command=COMMIT, error=error)).meeting == Meeting()
+    await session.at(TriggerKind.STOP)
+    assert session.fared() == (0, 0, 1, 0)
+    assert (await session.at(TriggerKind.COMMAND, command=COMMIT)).meeting.rules == (NO_TRAILER,)
+
+
+@pytest.mark.parametrize("is_enforced", [True, False])
+async def test_what_a_person_wants_does_not_wait_for_a_full_disk(
+    services: Services, accept: Callable[..., None], monkeypatch: pytest.MonkeyPatch, *, is_enforced: bool
+) -> None:
+    accept(own("Never push", PUSH, is_enforced=is_enforced))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise JournalUnavailableError("There is no space left.")
+
+    monkeypatch.setattr(services.advice_log, "record", refuse)
+    monkeypatch.setattr(services.rule_counts, "add", refuse)
+    shown = await Session(services).calls_("git push")
+    assert shown.decision
+    assert shown.decision.permission is (Permission.ASK if is_enforced else Permission.DENY)
+    assert '"Never push"' in shown.decision.reason
+
+
+async def test_an_edited_rule_is_a_new_one_to_an_agent(services: Services, accept: Callable[..., None]) -> None:
+    accept(first := own("Never push", PUSH))
+    session = Session(services)
+    await session.calls_("git push")
+    assert (await session.calls_("git push")).decision is None
+    accept(replace(first, text="Never stash", pattern=Pattern(broken=(CallForm(("git", "stash")),))))
+    shown = await session.calls_("git stash")
+    assert shown.decision
+    assert '"Never stash"' in shown.decision.reason
+
+
+async def test_of_many_rules_the_enforced_one_is_named_and_all_are_counted(
+    services: Services, accept: Callable[..., None]
+) -> None:
+    enforced = own("Ask before a push", PUSH, is_enforced=True, unattended=Unattended.STOP)
+    accept(enforced, *(own(f"Never push {number}", PUSH) for number in range(12)))
+    session = Session(services, replace(ALICE, is_attended=False))
+    shown = await session.calls_("git push")
+    assert shown.decision
+    assert "Ask before a push" in shown.decision.reason
+    assert "; and 3 more." in shown.decision.reason
+    await session.at(TriggerKind.SESSION_END)
+    assert session.fared(enforced) == (0, 0, 0, 1)
+    assert sum(each.reminded for each in services.rule_counts.all()) == 12

@@ -110,11 +110,12 @@ async def sow_live(program: Program, sown: Sown) -> None:
     memory = Memory(sown.ids["project.kept"], text, {}, NOON, sown.owner.project, NOON, refusal=no)
     await run(program.services, "add_records", records=[JournalRecord.of(MEMORY, memory).to_fields()])
     services, project, name = program.services, sown.owner.project, sown.ids["project.rule"]
-    said = {each: words(f"project.rule.{each}") for each in ("text", "words", "file", "program", "call")}
+    texts = ("text", "words", "file", "program", "call", "folder")
+    said = {each: words(f"project.rule.{each}") for each in texts}
     origin = Origin(OriginKind.FILE, f"{said['file']}.md", NOON)
     about = Pattern((CallForm((said["program"],)),))
     rule = Rule(name, f"never {said['text']}", project, RuleState.ACCEPTED, origin, NOON, NOON, When.CALL, about)
-    services.rule_log.add(replace(rule, words=f"no {said['words']}"))
+    services.rule_log.add(replace(rule, words=f"no {said['words']}", folder=said["folder"]))
     services.rule_counts.add(RuleCount("count_1", name, project, "owner", NOON, 1, 1, 1, call=said["call"]))
     # What `review` does for a person in a terminal.
     for thing, project in (("entry", GARDENER.project), ("project.entry", sown.owner.project)):

@@ -4,7 +4,7 @@ import pytest
 
 from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.past.acts import act_of, mark_of
-from learning_memory_server.rules.past.replay import Asked
+from learning_memory_server.rules.past.events import Asked
 from tests.support import NOON
 
 

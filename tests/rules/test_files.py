@@ -146,3 +146,35 @@ def test_what_cannot_be_a_rule_is_none(text: str) -> None:
 def test_some_sentences_say_what_to_do(folder: Path, home: Path, text: str, states: bool) -> None:
     write(folder / "CLAUDE.md", text)
     assert [each.states for each in sentences_of(folder, {"CLAUDE_CONFIG_DIR": str(home)})] == [states]
+
+
+def skipped(folder: Path, home: Path) -> list[str]:
+    sentences_of(folder, {"CLAUDE_CONFIG_DIR": str(home)}, found := list[str]())
+    return found
+
+
+def test_what_is_not_read_is_named_with_the_reason(folder: Path, home: Path) -> None:
+    assert skipped(folder, home) == []
+    write(folder / "CLAUDE.md", "Be brief. " * 10_000)
+    os.mkfifo(folder / "AGENTS.md")
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "CLAUDE.md").symlink_to(write(folder.parent / "elsewhere.md", "Be brief."))
+    (folder / "CLAUDE.local.md").symlink_to(folder / "gone.md")
+    home.mkdir(parents=True)
+    (home / "CLAUDE.md").write_bytes("Be brief.".encode("utf-16"))
+    assert read(folder, home) == []
+    assert skipped(folder, home) == [
+        "CLAUDE.md (too large)",
+        "CLAUDE.local.md (not readable)",
+        ".claude/CLAUDE.md (a link to another place)",
+        "AGENTS.md (no plain file)",
+        ".claude/CLAUDE.md (no text)",
+    ]
+
+
+def test_files_and_sentences_above_the_limits_are_counted(folder: Path, home: Path) -> None:
+    for number in range(limits.RULE_FILES_MAX + 2):
+        memory_of(folder, home, f"m{number:03}.md", f"---\ntype: feedback\ndescription: Rule {number}.\n---\n")
+    assert skipped(folder, home) == ["2 files of Claude Code's memories after 100"]
+    write(folder / "CLAUDE.md", "\n".join(f"- Rule {number} of the file." for number in range(1_000)))
+    assert skipped(folder, home)[-1] == "100 sentences after 1,000"

@@ -13,6 +13,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.past.report import Line, LineKind, PastReport, past_report
 from learning_memory_server.rules.past.sessions import Transcript
+from learning_memory_server.rules.suggesting.sources import Sources
 from tests.lessons.errors.written import Call, failed, ran, refused, write_transcript
 from tests.sharing.repositories import git
 from tests.support import NOON
@@ -44,8 +45,9 @@ class Past:
         paths = sorted((folder or self.projects).glob("*.jsonl"))
         found = [Transcript(path, beginning_of(path, Passed()), HERE) for path in paths]
         environment = {"CLAUDE_CONFIG_DIR": str(self.client)}
-        given = {"gate": RedactionGate(), "environment": environment, "now": NOON, **more}
-        return await past_report(HERE, self.folder, found, **given)
+        given: dict[str, Any] = {"gate": RedactionGate(), "environment": environment, "now": NOON}
+        given |= {name: more.pop(name) for name in ("gate", "now", "rules", "memories") if name in more}
+        return await past_report(Sources(HERE, self.folder, **given), found, **more)
 
 
 @pytest.fixture
@@ -78,9 +80,8 @@ async def test_a_rule_that_was_broken_is_a_line_with_its_file_its_figures_and_it
     assert line.text == (
         '"Never add a Co-Authored-By trailer for Claude to commits."  broken in 2 of 3 commits, last 7 Jan'
     )
-    assert line.suggestion
-    assert line.suggestion.origin == Origin(OriginKind.FILE, "CLAUDE.md")
-    assert line.past
+    assert line.offered
+    assert line.offered.suggestion.origin == Origin(OriginKind.FILE, "CLAUDE.md")
     assert (line.past.sessions, line.past.matched, len(line.past.days)) == (2, 3, 2)
     assert line.past.call.startswith("git commit -m")
     assert (report.sessions, report.calls, report.commands, report.failed) == (2, 4, 4, 0)
@@ -114,7 +115,6 @@ async def test_a_commit_that_failed_or_was_refused_broke_nothing(past: Past) -> 
     past.session(failed(COMMIT, "Exit code 1\nhook failed"), refused(COMMIT, "no"), ran(COMMIT))
     report = await past.report()
     line = next(line for line in report.lines if line.kind is LineKind.RULE)
-    assert line.past
     assert (line.past.broken, line.past.refused) == (1, 1)
 
 
@@ -164,7 +164,6 @@ async def test_an_edit_of_a_file_is_counted_also_in_a_worktree_and_by_the_shell(
     )
     past.session(edited("../other/dist/tea.js"), edited("dist/tea.js", is_error=True))
     line = only(await past.report())
-    assert line.past
     assert line.past.broken == 3
 
 
@@ -174,9 +173,8 @@ async def test_a_command_that_fails_again_is_a_line_with_what_followed(past: Pas
     line = only(await past.report())
     assert (line.kind, line.label) == (LineKind.FAILURE, "3 sessions")
     assert "unrecognized subcommand 'brew'; `brew pot` worked next in 3/3" in line.text
-    assert line.suggestion
-    assert line.suggestion.text == "Use `brew pot`, not `tea brew pot`"
-    assert line.past
+    assert line.offered
+    assert line.offered.suggestion.text == "Use `brew pot`, not `tea brew pot`"
     assert (line.past.broken, line.past.followed) == (3, 3)
     assert line.figures
 
@@ -184,7 +182,7 @@ async def test_a_command_that_fails_again_is_a_line_with_what_followed(past: Pas
 async def test_a_command_that_mostly_works_is_no_rule(past: Past) -> None:
     for _ in range(2):
         past.session(failed("tea brew pot", UNKNOWN), ran("brew pot"), *(ran("tea brew pot") for _ in range(2)))
-    assert only(await past.report()).suggestion is None
+    assert only(await past.report()).offered is None
 
 
 async def test_words_of_a_refused_call_are_a_line(past: Past) -> None:
@@ -193,8 +191,8 @@ async def test_words_of_a_refused_call_are_a_line(past: Past) -> None:
     line = only(report)
     assert (line.kind, line.label) == (LineKind.REFUSAL, "you refused")
     assert line.text.startswith('"never commit for me" (6 Jan 2026, `git commit`')
-    assert line.suggestion
-    assert line.suggestion.text == "never commit for me"
+    assert line.offered
+    assert line.offered.suggestion.text == "never commit for me"
     assert report.refused == 2
 
 
@@ -221,7 +219,7 @@ async def test_what_was_answered_is_no_line(past: Past, state: RuleState) -> Non
     answers = [
         Rule(new_rule_id(), given.text, HERE, state, given.origin, NOON, NOON, given.when, given.pattern)
         for line in (await past.report()).lines
-        if (given := line.suggestion)
+        if (given := line.offered and line.offered.suggestion)
     ]
     assert len(answers) == 2
     report = await past.report(rules=answers)
@@ -248,9 +246,11 @@ async def test_the_most_broken_come_first_and_refusals_last_in_twelve_lines(past
 async def test_a_rule_that_would_stop_many_of_the_last_calls_is_only_shown(past: Past) -> None:
     past.say("Use pnpm, not npm.")
     past.session(*(ran("npm install") for _ in range(51)), *(ran("ls") for _ in range(949)))
-    assert only(await past.report()).is_only_shown
+    assert (offered := only(await past.report()).offered)
+    assert offered.is_only_shown
     past.session(*(ran("ls") for _ in range(2)))
-    assert not only(await past.report()).is_only_shown
+    assert (offered := only(await past.report()).offered)
+    assert not offered.is_only_shown
 
 
 async def test_secrets_and_folders_are_not_in_the_last_call(past: Past) -> None:
@@ -258,7 +258,6 @@ async def test_secrets_and_folders_are_not_in_the_last_call(past: Past) -> None:
     past.say("Use pnpm, not npm.")
     past.session(ran(f"npm install /work/shop/tea --token {token}"))
     line = only(await past.report(gate=RedactionGate(build_redactor())))
-    assert line.past
     assert token not in line.past.call
     assert "/work/shop" not in line.past.call
 

@@ -8,7 +8,7 @@ import pytest
 from learning_memory_server.model import limits
 from learning_memory_server.model.rule import Rule, RuleCount, Unattended
 from learning_memory_server.rules.patterns.matching import Act
-from learning_memory_server.rules.session import Judged, Meeting, RuleSession, Ruling
+from learning_memory_server.rules.session import Judged, Meeting, RuleSession, Ruling, met_again
 from learning_memory_server.rules.shell.script import read
 from tests.rules.making import SAID, accepted
 
@@ -43,7 +43,7 @@ class Played:
     def runs(self, agent: str = "main", number: int = 0) -> None:
         """Let the last call run, or one with a number."""
         self.now += timedelta(seconds=1)
-        self.state.ran(agent, f"toolu_{number or self.calls}", self.now, lambda: Judged(Act(None)))
+        self.state.ran(agent, f"toolu_{number or self.calls}", self.now)
 
     def fared(self, rule: Rule = ONE) -> tuple[int, int, int, int]:
         found = self.state.counts[rule.id]
@@ -94,7 +94,7 @@ def test_calls_of_one_message_are_one_meeting(session: Played) -> None:
     assert session.meet(is_beside=True) == Meeting()
     assert session.meet(ONE, is_beside=True).ruling is Ruling.DENY
     assert session.fared() == (0, 1, 0, 0)
-    assert session.state.denials[ONE.id] == 1
+    assert session.state.denials[ONE.text] == 1
     assert session.meet(ONE).ruling is Ruling.RUN
 
 
@@ -116,11 +116,24 @@ def test_a_person_is_asked_each_time_and_a_yes_is_no_breach(session: Played) -> 
     assert session.fared(ASKED) == (0, 0, 0, 1)
 
 
-def test_what_only_reminds_comes_before_the_person_is_asked(session: Played) -> None:
-    assert session.meet(ASKED, ONE) == Meeting(Ruling.DENY, (ONE,), is_first=True)
+def test_a_denial_names_the_rules_too_about_which_the_person_is_asked_then(session: Played) -> None:
+    assert session.meet(ASKED, ONE) == Meeting(Ruling.DENY, (ASKED, ONE), is_first=True)
     assert session.meet(ASKED, ONE) == Meeting(Ruling.ASK, (ASKED,))
     session.runs()
-    assert (session.fared(), session.fared(ASKED)) == ((0, 1, 1, 0), (0, 0, 0, 0))
+    assert (session.fared(), session.fared(ASKED)) == ((0, 1, 1, 0), (0, 1, 0, 0))
+
+
+def test_a_call_that_is_stopped_names_all_that_it_breaks(session: Played) -> None:
+    assert session.meet(ONE, STOPPED, ASKED, is_attended=False).rules == (ONE, STOPPED, ASKED)
+    session.runs()
+    assert [session.fared(each) for each in (ONE, STOPPED, ASKED)] == [(0, 0, 1, 0)] * 3
+
+
+def test_what_was_decided_of_a_call_is_said_again() -> None:
+    for is_attended, ruling in ((True, Ruling.ASK), (False, Ruling.STOP)):
+        assert met_again([STOPPED], is_attended=is_attended) == Meeting(ruling, (STOPPED,))
+        assert met_again([ASKED, ONE], is_attended=is_attended) == Meeting(Ruling.DENY, (ASKED, ONE))
+    assert met_again([], is_attended=True) == Meeting()
 
 
 def test_where_nobody_attends_a_call_is_stopped_each_time_or_its_agent_reminded(session: Played) -> None:
@@ -134,11 +147,11 @@ def test_where_nobody_attends_a_call_is_stopped_each_time_or_its_agent_reminded(
 
 
 def test_a_call_that_nobody_judged_before_it_ran_is_judged_then(session: Played) -> None:
-    judged, was_known = session.state.ran("main", "unknown", SAID, lambda: Judged(Act(None), (ONE,), (OTHER,)))
-    assert (judged.broken, was_known) == ((ONE,), False)
+    judged = session.state.ran("main", "unknown", SAID, Judged(Act(None), (ONE,), (OTHER,)))
+    assert judged.broken == (ONE,)
     assert (session.fared(), session.fared(OTHER)) == ((0, 0, 1, 0), (1, 0, 0, 0))
-    assert session.state.tell("main", judged.broken) == [ONE]
-    assert session.state.tell("main", judged.broken) == []
+    assert session.state.tell("main", judged.broken) == Meeting(rules=(ONE,))
+    assert session.state.tell("main", judged.broken) == Meeting()
 
 
 def test_what_is_written_is_each_first_breach_and_at_the_end_what_has_changed_since(session: Played) -> None:

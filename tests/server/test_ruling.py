@@ -1,6 +1,7 @@
 """The operation `rule` writes what a person has said, and nothing that is no rule."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,6 +87,55 @@ async def test_what_agents_see_is_what_the_hook_says(services: Services) -> None
     assert services.rule_counts.all() == []
     with pytest.raises(NotFoundError):
         await run(services, "what_agents_see", **{**where, "name": "rule_0"}, command="git push")
+
+
+async def test_of_a_call_that_breaks_several_rules_each_is_seen(services: Services) -> None:
+    enforced = replace(PUSH, id=new_rule_id(), text="Ask me before a push", is_enforced=True)
+    await kept(services, PUSH, enforced)
+    for each in (PUSH, enforced):
+        asked = {"name": each.id, "folder": "", "file": "", "text": "", "command": "git push"}
+        seen = await run(services, "what_agents_see", **asked)
+        assert each.text in seen["text"]
+        assert seen["asks"] is False
+
+
+async def test_of_six_rules_for_a_start_agents_see_three(services: Services) -> None:
+    rules = [replace(RULE_, id=new_rule_id(), text=f"rule {number}", when=When.SESSION) for number in range(6)]
+    await kept(services, *rules)
+    where = {"folder": "", "file": "", "text": "", "command": ""}
+    seen = [(await run(services, "what_agents_see", name=each.id, **where))["text"] for each in rules]
+    assert sum(map(bool, seen)) == 3
+    assert {each for each in seen if each}.pop().count("- rule ") == 3
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (replace(RULE_, when=When.TOPIC, topic=("testing",)), '"Never push".'),
+        (replace(RULE_, when=When.DONE), "Is it done?"),
+        (replace(RULE_, when=When.DONE, pattern=Pattern(first=(CallForm(("make",)),))), "since the last edit."),
+        (replace(PUSH, is_enforced=True), "Run it this once?"),
+        (RULE_, ""),  # Without a pattern, nobody sees the call
+    ],
+)
+async def test_a_rule_is_seen_at_its_own_trigger(services: Services, rule: Rule, words: str) -> None:
+    await kept(services, rule)
+    seen = await run(services, "what_agents_see", name=rule.id, folder="", file="", text="", command="")
+    assert seen["text"].endswith(words)
+    assert bool(seen["text"]) is bool(words)
+    assert seen["asks"] is rule.is_enforced
+    assert [*services.advice_log.all(), *services.rule_counts.all()] == []
+
+
+async def test_a_file_is_tried_from_the_top_of_its_project(services: Services, tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    (folder := tmp_path / "shop" / "app").mkdir()
+    rule = replace(RULE_, when=When.FILE, pattern=Pattern(files=("live/**",)))
+    await kept(services, rule)
+    where = {"name": rule.id, "folder": str(folder), "text": "x", "command": ""}
+    for file, is_seen in ((tmp_path / "shop" / "live" / "a", True), (folder / "live" / "a", False)):
+        seen = await run(services, "what_agents_see", **where, file=str(file))
+        assert bool(seen["text"]) is is_seen
 
 
 async def test_only_a_person_forgets_a_rule(services: Services) -> None:

@@ -291,6 +291,41 @@ def test_a_front_that_was_to_be_steered_decides_nothing_for_all_projects(shop: P
     ]
 
 
+SDK = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+
+
+@pytest.mark.parametrize(
+    ("set_by_file", "variables", "is_attended"),
+    [
+        # A checked-in file says that nobody reads along: an enforced rule would no longer be asked about.
+        ({"CI": "true"}, {"CI": "true", "CLAUDE_CODE_ENTRYPOINT": "cli"}, True),
+        (SDK, SDK, True),
+        ({**SDK, "CI": "1"}, {**SDK, "CI": "1"}, True),
+        # What is so counts, whatever else the file sets.
+        ({"CI": "true"}, {"CI": "true", **SDK}, False),
+        (SDK, {"CI": "true", "CLAUDE_CODE_ENTRYPOINT": "cli"}, False),
+        ({"SPECIFIC": "CI"}, {"CI": "true"}, False),
+        ({}, SDK, False),
+    ],
+)
+def test_no_file_of_the_project_says_that_nobody_reads_along(
+    shop: Path, set_by_file: dict[str, str], variables: dict[str, str], is_attended: bool
+) -> None:
+    put(shop, CLAUDE, json.dumps({"env": set_by_file}))
+    git(shop, "add", "--force", ".")
+    left = kept(**variables, PATH="/bin")
+    assert locations.is_attended(left) is is_attended
+    # Commands of agents are still told from those of a person.
+    assert bool(left.get("CLAUDE_CODE_ENTRYPOINT")) is ("CLAUDE_CODE_ENTRYPOINT" in variables)
+
+
+def test_a_file_that_sets_only_what_builds_set_takes_no_setting_away(shop: Path) -> None:
+    put(shop, ".env", "CI=true\n")
+    mine = {"LEARNING_MEMORY_QDRANT_URL": "https://mine", "CI": "true"}
+    assert steering.ignore_project(mine) == []
+    assert mine == {"LEARNING_MEMORY_QDRANT_URL": "https://mine"}
+
+
 def test_a_hub_gets_named_variables_only() -> None:
     passed = {
         "PATH": "/bin",

@@ -16,5 +16,9 @@ class Source(Protocol):
     def kinds(self) -> Container[TriggerKind]:
         """The kinds of triggers at which it has something to offer."""
 
+    @property
+    def needs_confirmed(self) -> bool:
+        """Whether it has nothing to offer where nobody has confirmed the project of the folder."""
+
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates, the best first."""

@@ -19,6 +19,7 @@ class WrongBeliefsSource:
     collector: ObservationCollector
     freshness: Freshness
     kinds: ClassVar = frozenset({TriggerKind.FILE})
+    needs_confirmed: ClassVar = True
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""

@@ -30,6 +30,7 @@ class LessonsSource:
     log: AdviceLog
     ties: Ties
     kinds: ClassVar = _AT_TEXTS | {TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE}
+    needs_confirmed: ClassVar = True
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""

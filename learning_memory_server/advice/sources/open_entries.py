@@ -18,6 +18,7 @@ class OpenEntriesSource:
 
     collector: ObservationCollector
     kinds: ClassVar = frozenset({TriggerKind.SESSION_START, TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
+    needs_confirmed: ClassVar = True
 
     async def candidates(self, trigger: Trigger, _observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""

@@ -22,6 +22,7 @@ class PlaceSource:
     lessons: Lessons
     names: Names
     kinds: ClassVar = frozenset({TriggerKind.SESSION_START})
+    needs_confirmed: ClassVar = True
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""

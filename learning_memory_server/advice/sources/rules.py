@@ -1,4 +1,4 @@
-"""Rules that a person has accepted: at a start, on the topic of a text, and at the act that breaks them."""
+"""Rules that a person has accepted: at a start, and on the topic of a text. At acts, agents meet them."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -13,9 +13,6 @@ from learning_memory_server.rules.applying import Rules
 
 _STARTS: Final = frozenset({TriggerKind.SESSION_START, TriggerKind.SUBAGENT_START})
 _TEXTS: Final = frozenset({TriggerKind.PROMPT, TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE})
-_ACTS: Final = frozenset(
-    {TriggerKind.CALL, TriggerKind.COMMAND, TriggerKind.FILE, TriggerKind.STOP, TriggerKind.SUBAGENT_STOP}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +20,16 @@ class RulesSource:
     """Offers accepted rules."""
 
     rules: Rules
-    kinds: ClassVar = _STARTS | _TEXTS | _ACTS
+    kinds: ClassVar = _STARTS | _TEXTS
+    needs_confirmed: ClassVar = False
 
-    async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
+    async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:  # noqa: ARG002 - inherited
         """Return candidates; see `Source`."""
-        return [Candidate(each, Reason.RULE) for each in self._rules(trigger, observed, caller)]
+        return [Candidate(each, Reason.RULE) for each in self._rules(trigger, caller)]
 
-    def _rules(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Rule]:
+    def _rules(self, trigger: Trigger, caller: Caller) -> list[Rule]:
         if trigger.kind in _STARTS:
-            return self.rules.at_start(caller, observed.session)
-        if trigger.kind in _TEXTS:
-            entry = trigger.entry
-            text = f"{entry.goal}\n{entry.hypothesis}" if entry else trigger.text[: constants.PROMPT_MAX]
-            return self.rules.on_topic(text, caller, observed.session)
-        return list(observed.judged.broken) if observed.judged else []
+            return self.rules.at_start(caller)
+        entry = trigger.entry
+        text = f"{entry.goal}\n{entry.hypothesis}" if entry else trigger.text[: constants.PROMPT_MAX]
+        return self.rules.on_topic(text, caller)

@@ -17,6 +17,7 @@ class TiesSource:
 
     ties: Ties
     kinds: ClassVar = frozenset({TriggerKind.ERROR})
+    needs_confirmed: ClassVar = True
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""

@@ -20,6 +20,7 @@ class ValuesSource:
     values: ValueLog
     verdicts: VerdictLog
     kinds: ClassVar = frozenset({TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDATE})
+    needs_confirmed: ClassVar = True
 
     async def candidates(self, trigger: Trigger, _observed: Observed, caller: Caller) -> list[Candidate]:
         """Return candidates; see `Source`."""

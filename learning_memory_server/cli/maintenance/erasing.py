@@ -1,5 +1,6 @@
 """`forget` and `scan`: each shows what is to go from the journal, the index and the backups, asks, and removes it."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,8 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
-from learning_memory_server.cli.person import only_you
-from learning_memory_server.cli.rules import find_rule
+from learning_memory_server.cli.rules.finding import find_rule
+from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
@@ -24,6 +25,7 @@ from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.rule_views import PREFIX
 
 _JOURNAL: Final = "journal"
+_SHORT: Final = re.compile(rf"(?:{PREFIX})?[0-9a-f]*").fullmatch
 
 commands = command.Commands()
 
@@ -61,7 +63,7 @@ async def forget(
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
     stored = command.Offline(settings)
-    named = [find_rule(stored, each).id if each.startswith(PREFIX) else each for each in ids or ()]
+    named = [_whole(stored, each) for each in ids or ()]
     if has_rules := any(each.startswith(PREFIX) for each in named):
         only_you("forget", *named, "--purge" if purge else "", "--backups" if backups else "")
     wanted: dict[str, Any] = {
@@ -78,16 +80,29 @@ async def forget(
         otherwise = "Nothing is forgotten without a terminal to ask on. To agree, add --yes."
         is_wanted = not preview and out.agrees(question, otherwise, yes=yes and not has_rules)
         done = await connection.run("forget", **wanted, preview=False) if is_wanted else None
-    reply = done or found
-    document: dict[str, Any] = {"forgotten": done is not None}
-    document |= {name: reply[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    document = _forgotten(found, done)
     if done:
-        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
-        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
         document |= _look_at_backups(settings, rewrite=backups) if purge else {}
         _conclude_forgetting(document, settings)
     is_left = backups and document.get("backups") and not document["backups_rewritten"]
     return command.Result(document, preview or (is_wanted and not is_left))
+
+
+def _whole(stored: command.Offline, name: str) -> str:
+    """Return the id of the rule that a name stands for, whole or short as `rules` shows it; any other name as it is."""
+    logs = (stored.value_log, stored.memory_log, stored.failure_log)
+    is_other = not _SHORT(name) or any(log.find(name) for log in logs) or stored.collector.look_up([name]).found
+    return name if is_other else find_rule(stored, name).id
+
+
+def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what was found and, if it was forgotten, what became of it."""
+    document: dict[str, Any] = {"forgotten": done is not None}
+    document |= {name: (done or found)[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    if done:
+        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
+        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+    return document
 
 
 def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:

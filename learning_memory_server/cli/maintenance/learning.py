@@ -13,8 +13,8 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LearnReport, LeftOut
-from learning_memory_server.cli.report import ask_about, document_of, show_report
-from learning_memory_server.cli.waiting import past_here
+from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
+from learning_memory_server.cli.rules.waiting import past_here
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import unknown
@@ -122,7 +122,7 @@ async def learn_from(
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every)
     if report and (lesson.projects or lesson.past.lines):
-        show_report(lesson.past)
+        show_report(lesson.past, lesson.place)
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
@@ -134,16 +134,18 @@ async def learn_from(
 
 @commands.command(json_help="Print JSON, and ask nothing.", example="--json")
 async def report() -> Result:
-    """Say which of your rules agents broke in past sessions, what failed again and again, and what you refused.
+    """Show which of your rules agents broke in past sessions, which commands keep failing, and which calls you refused.
 
     Reads Claude Code's transcripts of this project, your files of rules
     (CLAUDE.md, AGENTS.md and others) and feedback memories, without a model,
-    and changes nothing. In a terminal it asks you for the lines that agents are
-    reminded of from now on. Each line that you choose becomes a rule of yours.
+    and changes nothing. Of a rule that you have accepted, it counts the breaches
+    since your yes, also those while no server ran. In a terminal it asks which
+    lines agents are reminded of from now on. Each line that you choose becomes
+    a rule of yours.
     """
     settings = open_settings()
     lesson = await read_lesson(settings)
-    show_report(lesson.past)
+    show_report(lesson.past, lesson.place)
     lesson.show_left_out()
     await ask_about(lesson.past, settings)
     return Result(document_of(lesson.past))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from learning_memory_server.journal.archive.contents import Contents, is_forgotten
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.archive.contents import Contents, as_imported, is_forgotten
+from learning_memory_server.journal.codec import GHAP, RULE, JournalRecord
 from learning_memory_server.model.entry import Ghap
 
 
@@ -59,7 +59,10 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
         _sort(sorts["open entry"], ghap_id, same, known=known, gone=ghap_id in gone)
     for key, record in theirs.records.items():
         found = ours.records.get(key)
-        same = found is not None and _content(found.data) == _content(record.data)
+        # A rule of another store is kept as a suggestion.
+        is_suggested = found is not None and record.kind == RULE.kind and bool(found.data.get("imported"))
+        kept = as_imported(record) if is_suggested else record
+        same = found is not None and _content(found.data) == _content(kept.data)
         difference = sorts.setdefault(record.kind, Difference())
         _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
     present = {(GHAP.kind, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()

@@ -114,10 +114,16 @@ class Contents:
         self.entries = {name: replace(entry, imported=True) for name, entry in self.entries.items()}
         self.open = {name: replace(entry, imported=True) for name, entry in self.open.items()}
         self.records = {
-            key: replace(record, data={**record.data, "imported": True})
+            key: as_imported(record)
             for key, record in self.records.items()
-            if record.kind not in {codec.ANSWER.kind, codec.PROJECT.kind}
+            if record.kind not in {codec.ANSWER.kind, codec.PROJECT.kind, codec.RULE_COUNT.kind}
         }
+
+
+def as_imported(record: JournalRecord) -> JournalRecord:
+    """Return a checked record as it is kept of another store: of a rule, a suggestion."""
+    marked = replace(record, data={**record.data, "imported": True})
+    return checked_record(marked) if record.kind == codec.RULE.kind else marked
 
 
 def contents_of(archive: Archive) -> Contents:
@@ -178,9 +184,11 @@ def _take(contents: Contents, record: JournalRecord) -> None:
 
 
 def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
-    """Return whether a record, or the entry or the value that it is about, is forgotten."""
+    """Return whether a record, or the entry, the value or the rule that it is about, is forgotten."""
     if (record.kind, record.id) in forgotten:
         return True
+    if record.kind == codec.RULE_COUNT.kind:
+        return (codec.RULE.kind, record.data.get("rule")) in forgotten
     if record.kind == codec.ADVICE.kind:
         shown = {item["id"] for item in record.data["items"]} | {record.data.get("ghap_id")}
         return any((kind, name) in forgotten for kind in (codec.GHAP.kind, codec.VALUE.kind) for name in shown)

@@ -32,6 +32,7 @@ from learning_memory_server.journal.codec import (
     KINDS,
     PROJECT,
     RETIRED,
+    RULE_COUNT,
     DamagedLineError,
     JournalRecord,
     content_of,
@@ -165,8 +166,11 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
 
 
 def _is_of(project: str, record: JournalRecord, projects: Mapping[tuple[str, str], object]) -> bool:
-    """Return whether a record goes into the archive of a project: what the user refused or answered never does."""
-    is_users = record.kind == ANSWER.kind or "refusal" in record.data
+    """Return whether a record goes into the archive of a project.
+
+    Refused calls, answers and counts of rules never do.
+    """
+    is_users = record.kind in {ANSWER.kind, RULE_COUNT.kind} or "refusal" in record.data
     return projects.get((record.kind, record.id), project) == project and not is_users
 
 

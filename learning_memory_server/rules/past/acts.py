@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
-from learning_memory_server.rules.past.replay import BASH, EDITS, Asked
+from learning_memory_server.rules.past.events import BASH, EDITS, Asked
 from learning_memory_server.rules.patterns.matching import Act
 from learning_memory_server.rules.shell.script import read
 

@@ -1,172 +1,231 @@
-"""Past sessions again, each file read once: prompts, calls before they ran, and how these ended."""
+"""Rules in past sessions, as if they had been there: each act is judged, and counted if it ran."""
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Final
 
-import msgspec
-
-from learning_memory_server.lessons.errors.transcripts import (
-    SHELLS,
-    UNREADABLE,
-    Passed,
-    Refused,
-    agent_of,
-    lines_of,
-    moment_of,
-    parts_of,
-    ran_in,
-    record_of,
-    refused_by,
-    text_of,
-)
-from learning_memory_server.lessons.errors.watch import Ran
-from learning_memory_server.rules.shell.script import READ_MAX
-from learning_memory_server.system.recent import Recent
-
-_NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})
-_PROMPT_MAX: Final = 20_000  # Characters of a prompt that are looked at
-BASH: Final = "Bash"  # The tool whose grammar is read
-EDITS: Final = frozenset({"Edit", "MultiEdit", "Write"} | {"NotebookEdit"})
-_CALL: Final = b'"tool_use"'
-_RESULT: Final = b'"tool_result"'
-_PROMPT: Final = b'"type":"user"'
-_SPACED_PROMPT: Final = b'"type": "user"'
-_KINDS: Final = frozenset({"assistant", "user"})
-_PROGRESS: Final = b'"parentToolUseID"'  # A copy of what a subagent did
-_QUEUED: Final = b'"enqueue"'
-_INTERRUPTED: Final = "[Request interrupted by user"
-_BY_CLIENT: Final = "<local-command- <bash- <task-notification> <system-reminder> Caveat:"
-"""How texts begin that the client wrote in the person's place."""
+from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
+from learning_memory_server.model import limits
+from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.rule import OriginKind, Pattern, Rule, Suggestion, When
+from learning_memory_server.rules.past.acts import act_of, mark_of
+from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt
+from learning_memory_server.rules.past.past import CALL, Past, unit_of
+from learning_memory_server.rules.patterns.globs import is_document
+from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
 
 
-class Prompt(NamedTuple):
-    """What a person wrote to the main agent; `is_more` if it came while the agent worked."""
+@dataclass(slots=True)
+class _Tally:
+    when: When
+    pattern: Pattern
+    unit: str
+    mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
+    is_everywhere: bool
+    since: datetime | None  # when it was written down or accepted: no agent could follow it before
+    days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    sessions: set[str] = field(default_factory=set)
+    breaches: list[datetime] = field(default_factory=list)
+    last: tuple[datetime, Asked | None] | None = None
+    refused: int = 0
+    worked: int = 0
 
-    session: str
-    text: str
-    at: datetime | None
-    is_more: bool = False
-    is_interruption: bool = False
-    is_summary: bool = False  # of what was before: the context is a new one
+    def count(self, verdict: Verdict, session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
+        """Count an act, if the rule was written down by then."""
+        if self.since and at < self.since:
+            return
+        is_broken = verdict is Verdict.BROKEN
+        self.days[at.date()][not is_broken] += 1
+        if is_broken:
+            self.sessions.add(session)
+            self.breaches.append(at)
+            self.worked += not is_error
+            if self.last is None or at >= self.last[0]:
+                self.last = at, asked
+
+    def past(self, since: datetime | None, shown: Callable[[Asked], str]) -> Past:
+        """Return the counts; `since` is when the last calls began."""
+        days = [(day, broken, followed) for day, (broken, followed) in sorted(self.days.items())]
+        asked = self.last[1] if self.last else None
+        return Past(
+            sum(broken for _, broken, _ in days),
+            sum(followed for _, _, followed in days),
+            days=tuple(days),
+            sessions=len(self.sessions),
+            last=self.last[0] if self.last else None,
+            call=shown(asked) if asked else "",
+            refused=self.refused,
+            worked=self.worked,
+            latest=sum(since is None or at >= since for at in self.breaches) if self.when is not When.DONE else 0,
+            unit=self.unit,
+        )
 
 
-class Asked(NamedTuple):
-    """A call of a tool, before it ran."""
+@dataclass(slots=True)
+class _Agent:
+    """An agent of a session."""
 
-    id: str
-    session: str
-    agent: str
-    tool: str
-    given: dict[str, Any]
-    folder: str
-    at: datetime | None
+    work: Work
+    has_edited: bool = False  # in this turn
+    is_interrupted: bool = False
+
+
+@dataclass(slots=True)
+class _Judged:
+    """A call that has not ended."""
+
+    verdicts: list[tuple[str, Verdict]]
+    act: Act | None = None
+
+
+_NOTHING: Final = _Judged([])
+
+
+class Replay:
+    """Takes the events of past sessions, each file's in order, and counts for each suggestion or rule, by its id."""
+
+    def __init__(self, given: Iterable[Suggestion | Rule]) -> None:
+        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern}
+        marks = [each.mark for each in self._tallies.values()]
+        spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
+        self._may_matter = re.compile("" if None in marks else spelt)
+        self._edits = {
+            name: each for name, each in self._tallies.items() if each.pattern.files or each.pattern.contents
+        }
+        self._begin = Beginning()
+        self._agents: dict[tuple[str, str], _Agent] = {}
+        self._prompts: dict[str, str] = {}
+        self._waiting: dict[str, _Judged] = {}
+        self._seen: set[str] = set()
+        self._at: list[datetime] = []
+
+    def begin(self, began: Beginning) -> None:
+        """Begin a file."""
+        self._begin, self._agents, self._prompts, self._waiting = began, {}, {}, {}
+
+    def see(self, event: Event) -> None:
+        """Take what happened next."""
+        if isinstance(event, Prompt):
+            self._prompted(event)
+        elif isinstance(event, Asked):
+            self._waiting[event.id] = self._judged(event)
+        elif judged := self._waiting.pop(event.asked.id, None):
+            self._ended(event, judged)
+
+    def end(self) -> None:
+        """End a file."""
+        for (session, agent), each in self._agents.items():
+            if not agent:
+                self._turn_ends(session, each, each.work, None)
 
     @property
-    def call(self) -> str:
-        """The command or the file."""
-        return next(filter(None, (text_of(self.given.get(key)) for key in sorted(_NAMES))), "")
+    def is_empty(self) -> bool:
+        """Whether nothing is counted."""
+        return not self._tallies
+
+    @property
+    def calls(self) -> int:
+        """How many calls ran."""
+        return len(self._at)
+
+    @property
+    def days(self) -> tuple[date, date] | None:
+        """The days of the first and the last call."""
+        return (min(self._at).date(), max(self._at).date()) if self._at else None
+
+    @property
+    def since(self) -> datetime | None:
+        """When the last calls began, None if there were not more."""
+        return sorted(self._at)[-limits.RULE_CALLS_LAST] if len(self._at) > limits.RULE_CALLS_LAST else None
+
+    def past(self, shown: Callable[[Asked], str], since: datetime | None) -> dict[str, Past]:
+        """Return the counts of each suggestion or rule by its id; `shown` says how a call is shown."""
+        return {name: tally.past(since, shown) for name, tally in self._tallies.items()}
+
+    def _agent(self, session: str, agent: str) -> _Agent:
+        found = self._agents.get((session, agent))
+        if found is None:
+            found = self._agents[session, agent] = _Agent(Work())
+            found.work.prompted(self._prompts.get(session, ""))
+        return found
+
+    def _prompted(self, prompt: Prompt) -> None:
+        main = self._agent(prompt.session, "")
+        if prompt.is_interruption:
+            main.is_interrupted = True
+        elif not prompt.is_summary:
+            before = self._prompts.get(prompt.session, "") if prompt.is_more else ""
+            self._prompts[prompt.session] = text = f"{before}\n{prompt.text}".strip()
+            if not prompt.is_more:
+                self._turn_ends(prompt.session, main, main.work, prompt.at)
+            for (session, _), each in self._agents.items():
+                if session == prompt.session:
+                    each.work.prompted(text)
+
+    def _turn_ends(self, session: str, agent: _Agent, work: Work, at: datetime | None) -> None:
+        """Judge what the agent left when it ended its turn; an interrupted turn was ended by the person."""
+        at = at or (self._at[-1] if self._at else None)
+        if agent.has_edited and not agent.is_interrupted and at:
+            for tally in self._tallies.values():
+                if tally.when is When.DONE and (verdict := judge_end(tally.pattern, work)):
+                    tally.count(verdict, session, as_seen(at), None, is_error=False)
+        agent.has_edited = agent.is_interrupted = False
+
+    def _judged(self, asked: Asked) -> _Judged:
+        command = asked.call if asked.tool in SHELLS else ""
+        if command and not self._may_matter.search(command):
+            return _NOTHING
+        if not (act := act_of(asked, self._begin.folder)):
+            return _NOTHING
+        wanted = [name for name, each in self._tallies.items() if _concerns(each, command)] if command else self._edits
+        work = self._agent(asked.session, asked.agent).work
+        return _Judged(_verdicts(self._tallies, wanted, act, work), act)
+
+    def _ended(self, over: Over, judged: _Judged) -> None:
+        asked, agent = over.asked, self._agent(over.asked.session, over.asked.agent)
+        at, is_new = over.at or asked.at, asked.id not in self._seen
+        # A session that was continued in another file begins with a copy of what happened in the first.
+        self._seen.add(asked.id)
+        if at is None:
+            return
+        if over.has_run and is_new:
+            self._at.append(as_seen(at))
+        for name, verdict in judged.verdicts if is_new else ():
+            tally = self._tallies[name]
+            if over.refused:
+                tally.refused += verdict is Verdict.BROKEN
+            elif over.has_run and not (over.is_error and tally.unit != CALL):
+                tally.count(verdict, asked.session, as_seen(at), asked, is_error=over.is_error)
+        act = judged.act
+        if act and over.has_run and not over.is_error:
+            if act.script:
+                agent.work.ran(act.script)
+            else:
+                agent.work.edited(act.file)
+                agent.has_edited = agent.has_edited or (is_new and not is_document(act.file))
 
 
-class Over(NamedTuple):
-    """The end of a call: how a command ended, or that a person refused it."""
-
-    asked: Asked
-    at: datetime | None
-    is_error: bool
-    has_run: bool  # whether it was neither refused nor stopped
-    ran: Ran | None = None
-    refused: Refused | None = None
+def _tally(given: Suggestion | Rule, pattern: Pattern) -> _Tally:
+    if isinstance(given, Rule):
+        since: datetime | None = as_seen(given.changed_at)  # The yes
+    else:
+        since = given.origin.at if given.origin.kind is OriginKind.FILE else None
+    unit, mark = unit_of(given.when, pattern), mark_of(pattern)
+    return _Tally(given.when, pattern, unit, mark, given.is_everywhere, since)
 
 
-Event = Prompt | Asked | Over
+def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:
+    wanted = ((name, tallies[name]) for name in names)
+    found = (
+        (name, judge(each.pattern, act, work, is_everywhere=each.is_everywhere))
+        for name, each in wanted
+        if each.when is not When.DONE
+    )
+    return [(name, verdict) for name, verdict in found if verdict]
 
 
-def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Event]:
-    """Yield what happened in a transcript, in its order, line by line; `read` gets the number of bytes read."""
-    waiting = Recent[str, Asked]()
-    try:
-        for line in lines_of(path, read):
-            has_calls = not line or _RESULT in line or _CALL in line
-            is_other = not (has_calls or _PROMPT in line or _SPACED_PROMPT in line or _QUEUED in line)
-            if is_other or _PROGRESS in line:
-                continue
-            if record := _record(line):
-                yield from _events(record, path, waiting)
-            elif has_calls:
-                passed.lines += 1
-    except UNREADABLE as error:
-        passed.note(path, error)
-
-
-def _record(line: bytes) -> dict[str, Any]:
-    """Return the object of a line: what the quick reader refuses, such as half a character, the other one may read."""
-    try:
-        found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return record_of(line)
-    return found if isinstance(found, dict) else {}
-
-
-def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> Iterator[Event]:
-    kind, message = record.get("type"), record.get("message")
-    is_more = kind == "queue-operation" and record.get("operation") == "enqueue"
-    if not is_more and not (isinstance(message, dict) and kind in _KINDS):
-        return
-    at, session = _moment(record.get("timestamp")), text_of(record.get("sessionId")) or path.name.partition(".")[0]
-    if is_more:
-        yield Prompt(session, text_of(record.get("content")), at, is_more=True)
-    parts = parts_of(message.get("content")) if isinstance(message, dict) else []
-    said, agent = list[str](), agent_of(record)
-    for part in parts:
-        name = part.get("type")
-        if (kind, name) == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
-            folder = text_of(record.get("cwd"))
-            asked = Asked(text_of(part.get("id")), session, agent, text_of(part.get("name")), given, folder, at)
-            waiting[asked.id] = asked
-            yield asked
-        elif (kind, name) == ("user", "tool_result"):
-            if before := waiting.pop(text_of(part.get("tool_use_id")), None):
-                yield _over(record, part, before, path, at)
-        elif (kind, name) == ("user", "text"):
-            said.append(text_of(part.get("text")))
-    text = "\n".join(said)
-    if text and not agent and record.get("isMeta") is not True and not text.startswith(tuple(_BY_CLIENT.split())):
-        is_summary = record.get("isCompactSummary") is True
-        is_interruption = text.startswith(_INTERRUPTED)
-        yield Prompt(session, text, at, is_interruption=is_interruption, is_summary=is_summary)
-
-
-def _moment(value: object) -> datetime | None:
-    """Return a moment; the form in which the client writes it takes a third of the time of the others."""
-    if isinstance(value, str) and value.endswith("Z"):
-        with suppress(ValueError):
-            if (at := datetime.fromisoformat(value)).tzinfo is UTC:
-                return at
-    return moment_of(value)
-
-
-def _over(record: dict[str, Any], part: dict[str, Any], asked: Asked, path: Path, at: datetime | None) -> Over:
-    is_error = part.get("is_error") is True
-    refused = refused_by(record, part, (asked.id, asked.tool, asked.call)) if is_error else None
-    ran = ran_in(record, part, asked.call, path) if asked.tool in SHELLS and asked.call else None
-    has_run = refused is None and (ran is not None or not is_error)
-    return Over(asked, at, is_error, has_run, ran, refused)
-
-
-def matters(event: Event) -> bool:
-    """Return whether a rule may be about an event."""
-    tool = event.asked.tool if isinstance(event, Over) else event.tool if isinstance(event, Asked) else ""
-    return not tool or tool in SHELLS or tool in EDITS
-
-
-def slim(event: Event) -> Event:
-    """Return an event without what commands wrote and what edits have changed, which may be much to hold."""
-    if isinstance(event, Prompt):
-        return event._replace(text=event.text[:_PROMPT_MAX])
-    asked = event if isinstance(event, Asked) else event.asked
-    kept = {key: text_of(asked.given[key])[:READ_MAX] for key in _NAMES if key in asked.given}
-    asked = asked._replace(given=kept)
-    return asked if isinstance(event, Asked) else event._replace(asked=asked, ran=None)
+def _concerns(tally: _Tally, command: str) -> bool:
+    return tally.mark is None or tally.mark.search(command) is not None

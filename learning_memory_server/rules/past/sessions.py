@@ -12,11 +12,11 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
-from learning_memory_server.model.rule import Suggestion
+from learning_memory_server.model.rule import Rule, Suggestion
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.rules.past.counting import Replay
-from learning_memory_server.rules.past.record import Past
-from learning_memory_server.rules.past.replay import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt, events_in, matters, slim
+from learning_memory_server.rules.past.past import Past
+from learning_memory_server.rules.past.replay import Replay
 from learning_memory_server.rules.suggesting.refusals import refusal_of
 
 
@@ -31,14 +31,14 @@ class Transcript:
 
 @dataclass(eq=False)
 class Sessions:
-    """Reads transcripts; `known` are the suggestions whose breaches are counted while they are read.
+    """Reads transcripts; `known` are suggestions and rules whose breaches are counted while they are read.
 
     Some suggestions come from the transcripts: their breaches are counted afterwards, in the kept calls.
     """
 
     gate: RedactionGate
     own: Path  # Only in the client's own folder do refused calls count: elsewhere anybody may have written them
-    known: Sequence[Suggestion]
+    known: Sequence[Suggestion | Rule]
     has_strayed: Callable[[str | None, Beginning], bool]
     passed: Passed
     names: set[str] = field(default_factory=set, init=False)
@@ -84,7 +84,7 @@ class Sessions:
         ]
 
     async def past(self) -> dict[str, Past]:
-        """Return how the suggestions with a pattern fared, by their ids."""
+        """Return how the suggestions and rules with a pattern fared, by their ids."""
         since = self.replay.since
         found = self.replay.past(_shown, since)
         found |= self._late.past(_shown, since) if self._late else {}

@@ -8,16 +8,18 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Final
 
 from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model import limits
-from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import OriginKind
+from learning_memory_server.model.lines import counted, one_line
+from learning_memory_server.model.rule import Origin, OriginKind
 from learning_memory_server.rules.suggesting.markdown import plain, sentences
 from learning_memory_server.rules.suggesting.written import Written
 from learning_memory_server.system import files
@@ -54,6 +56,12 @@ class Sentence:
     kind: OriginKind = OriginKind.FILE
     is_everywhere: bool = False
     at: datetime | None = None  # when it was written down, if git knows
+    words: str = ""  # of a memory, where the text is shorter: what it says, as it stands
+
+    @property
+    def origin(self) -> Origin:
+        """Where it stands, and since when."""
+        return Origin(self.kind, self.name, self.at)
 
     @property
     def states(self) -> bool:
@@ -61,13 +69,21 @@ class Sentence:
         return self.kind is OriginKind.MEMORY or _STATES.search(self.text) is not None
 
 
-def sentences_of(folder: Path | None, environment: Mapping[str, str]) -> list[Sentence]:
-    """Return the sentences for a project, by the folder of its root: its own files', its memories', all projects'."""
-    found = [*_of_project(folder)] if folder else []
-    found += _memories(folder, environment) if folder else ()
-    found += _of_person(environment)
+def sentences_of(
+    folder: Path | None, environment: Mapping[str, str], skipped: list[str] | None = None, *, is_dated: bool = True
+) -> list[Sentence]:
+    """Return the sentences for a project, by the folder of its root: its own files', its memories', all projects'.
+
+    `skipped` gets the files that were not read, each with the reason.
+    """
+    skipped = [] if skipped is None else skipped
+    found = [*_of_project(folder, skipped, is_dated=is_dated)] if folder else []
+    found += _memories(folder, environment, skipped) if folder else ()
+    found += _of_person(environment, skipped)
+    if len(found) > limits.RULE_SENTENCES_MAX:
+        skipped.append(f"{len(found) - limits.RULE_SENTENCES_MAX:,} sentences after {limits.RULE_SENTENCES_MAX:,}")
     short = ((each, fitting(each.text)) for each in found)
-    return [replace(each, text=text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
+    return [_fitted(each, text) for each, text in islice(short, limits.RULE_SENTENCES_MAX) if text]
 
 
 def fitting(text: str) -> str:
@@ -85,36 +101,42 @@ def fitting(text: str) -> str:
     return text[:cut] if cut and not _EXCEPT.search(text[cut:]) else ""
 
 
-def _of_project(folder: Path) -> Iterator[Sentence]:
+def _fitted(each: Sentence, text: str) -> Sentence:
+    words = one_line(each.text) if each.kind is OriginKind.MEMORY else text
+    return replace(each, text=text, words="" if words == text else words)
+
+
+def _of_project(folder: Path, skipped: list[str], *, is_dated: bool) -> Iterator[Sentence]:
     patterns = [*_OF_PROJECT.split(), f".claude/{_IN_CLAUDE}"]
-    for path in _found(folder, patterns):
+    for path in _found(folder, patterns, "in this project", skipped):
         name = path.relative_to(folder).as_posix()
-        if found := list(sentences(_body(_read(path, folder)))):
-            written = Written.of(folder, name)
+        if found := list(sentences(_body(_read(path, name, skipped, folder)))):
+            written = Written.of(folder, name) if is_dated else Written()
             yield from (Sentence(each, one_line(name), at=written.at(each)) for each in found)
 
 
-def _of_person(environment: Mapping[str, str]) -> Iterator[Sentence]:
+def _of_person(environment: Mapping[str, str], skipped: list[str]) -> Iterator[Sentence]:
     home = projects_folder(environment).parent
     shown = "~/.claude" if home == Path.home() / ".claude" else home.name
-    for path in _found(home, ["CLAUDE.md", _IN_CLAUDE]):
+    for path in _found(home, ["CLAUDE.md", _IN_CLAUDE], f"in {shown}", skipped):
         name = one_line(f"{shown}/{path.relative_to(home).as_posix()}")
         # A person's own file may be a link to where the person keeps such files.
-        yield from (Sentence(each, name, is_everywhere=True) for each in sentences(_body(_read(path))))
+        yield from (Sentence(each, name, is_everywhere=True) for each in sentences(_body(_read(path, name, skipped))))
 
 
-def _memories(folder: Path, environment: Mapping[str, str]) -> Iterator[Sentence]:
+def _memories(folder: Path, environment: Mapping[str, str], skipped: list[str]) -> Iterator[Sentence]:
     slug = re.sub(r"[^A-Za-z0-9]", "-", str(folder))
     places = [projects_folder(environment) / slug / "memory", _chosen(environment)]
     for place in filter(None, places):
-        for path in _found(place, ["*.md"]):
-            text = _read(path, place)
+        for path in _found(place, ["*.md"], "of Claude Code's memories", skipped):
+            name = f"memory {path.name}"
+            text = _read(path, name, skipped, place)
             front = _FRONT.match(text)
             if front and _FEEDBACK.search(front[1]):
                 said = _DESCRIPTION.search(front[1])
                 line = _BLOCK.sub("", said[1]).strip().strip("\"'") if said else ""
                 line = " ".join(line.split()) or next(sentences(text[front.end() :]), "")
-                yield Sentence(plain(line), one_line(f"memory {path.name}"), OriginKind.MEMORY)
+                yield Sentence(plain(line), one_line(name), OriginKind.MEMORY)
 
 
 def _chosen(environment: Mapping[str, str]) -> Path | None:
@@ -129,7 +151,7 @@ def _chosen(environment: Mapping[str, str]) -> Path | None:
     return path if path and path.is_absolute() else None
 
 
-def _found(folder: Path, patterns: list[str]) -> list[Path]:
+def _found(folder: Path, patterns: list[str], where: str, skipped: list[str]) -> list[Path]:
     """Return the files with some names, in order, each once; an unreadable folder has none."""
     found = dict[Path, None]()
     for pattern in patterns:
@@ -139,6 +161,8 @@ def _found(folder: Path, patterns: list[str]) -> list[Path]:
             found |= dict.fromkeys(path for path in _walked(place, is_deep=bool(above)) if path.name.endswith(ending))
         else:
             found[folder / pattern] = None
+    if (left := len(found) - limits.RULE_FILES_MAX) > 0:
+        skipped.append(f"{counted(left, 'file')} {where} after {limits.RULE_FILES_MAX}")
     return list(islice(found, limits.RULE_FILES_MAX))
 
 
@@ -147,15 +171,24 @@ def _walked(folder: Path, *, is_deep: bool) -> list[Path]:
     return sorted(Path(place, name) for place, _, names in walked for name in names)
 
 
-def _read(path: Path, folder: Path | None = None) -> str:
+def _read(path: Path, name: str, skipped: list[str], folder: Path | None = None) -> str:
     """Return a file's text, empty if it is none, is too large, or is a link that leaves the folder."""
-    try:
+    content, why = None, "not readable"
+    with suppress(OSError, ValueError):
+        if not os.path.lexists(path):
+            return ""
         real = Path(os.path.realpath(path))
         if folder and not real.is_relative_to(os.path.realpath(folder)):
-            return ""
-    except (OSError, ValueError):
-        return ""
-    return (files.read(real) or b"").decode("utf-8", "replace")
+            why = "a link to another place"
+        elif (content := files.read(real)) is None:
+            about = real.stat()
+            why = "too large" if about.st_size > files.READ_MAX else why
+            why = why if S_ISREG(about.st_mode) else "no plain file"
+        elif b"\0" in content:
+            content, why = None, "no text"
+    if content is None:
+        skipped.append(f"{one_line(name)} ({why})")
+    return (content or b"").decode("utf-8", "replace")
 
 
 def _body(text: str) -> str:

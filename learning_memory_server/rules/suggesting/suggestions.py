@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Final
 
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors.brief import shown_command
 from learning_memory_server.lessons.errors.report import LASTING, ONCE
 from learning_memory_server.model import limits
+from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Suggestion, When
 from learning_memory_server.redaction.gate import RedactionGate
@@ -29,7 +30,7 @@ _QUESTION: Final = re.compile(r"\?(?:\W|$)")
 _HEX: Final = 32  # Digits of an id: 128 bits
 _COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
 _OPEN: Final = (RuleState.ACCEPTED, RuleState.POSTPONED)  # Of a rule in another store, before and after an import
-_LATER: Final = timedelta(days=limits.RULE_LATER_DAYS)
+_LATER: Final = timedelta(days=limits.LATER_DAYS)
 
 
 def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
@@ -38,20 +39,25 @@ def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
     return f"suggestion_{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
 
 
-def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False) -> Suggestion:
-    """Return the suggestion of a sentence, with a pattern if the sentence has one of the common forms."""
+def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = "") -> Suggestion:
+    """Return the suggestion of a sentence, with a pattern if the sentence has one of the common forms.
+
+    The person said `words`, if the sentence is a part of them.
+    """
+    words = "" if words == text else shortened(words, limits.RULE_MAX)
     formed = form_of(text)
     when, pattern = (formed.when, formed.pattern) if formed else (When.SESSION, None)
     name = suggestion_id(origin.kind, text, "" if is_everywhere else project)
-    return Suggestion(name, text, origin, project, when, pattern, is_everywhere=is_everywhere)
+    return Suggestion(name, text, origin, project, when, pattern, is_everywhere=is_everywhere, words=words)
 
 
 async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate) -> list[Suggestion]:
     """Return the suggestions of sentences in files: those with a pattern, and those that say what to do."""
-    texts = (await gate.pass_data({"texts": [each.text for each in found]})).data["texts"]
+    given = {"texts": [each.text for each in found], "words": [each.words for each in found]}
+    texts, words = (await gate.pass_data(given)).data.values()
     made = [
-        (each, suggestion(text, Origin(each.kind, each.name, each.at), project, is_everywhere=each.is_everywhere))
-        for each, text in zip(found, texts, strict=True)
+        (each, suggestion(text, each.origin, project, is_everywhere=each.is_everywhere, words=said))
+        for each, text, said in zip(found, texts, words, strict=True)
     ]
     return [one for each, one in made if one.pattern or each.states]
 
@@ -60,9 +66,9 @@ def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
     """Return the suggestions of refused calls with words that may be meant to last; a question says nothing."""
     found = list[Suggestion]()
     for each in refused:
-        if words := _lasting(each.words):
+        if text := _lasting(each.words):
             origin = Origin(OriginKind.REFUSAL, each.call or each.tool, each.at)
-            found.append(suggestion(words, origin, project))
+            found.append(suggestion(text, origin, project, words=each.words))
     return found
 
 
@@ -70,9 +76,9 @@ def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]
     """Return the suggestions of refused calls that an earlier version kept."""
     found = list[Suggestion]()
     for each in preferences_of(memories, project):
-        if each.refusal and (words := _fits(each.refusal.words)):
+        if each.refusal and (text := _fits(each.refusal.words)):
             origin = Origin(OriginKind.PREFERENCE, each.refusal.call or each.refusal.tool, each.refusal.at)
-            found.append(suggestion(words, origin, project))
+            found.append(suggestion(text, origin, project, words=each.refusal.words))
     return found
 
 
@@ -100,7 +106,7 @@ def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
             each.is_everywhere,
         )
         for each in rules
-        if each.imported and each.state in _OPEN and (each.is_everywhere or each.project == project)
+        if each.imported and each.state in _OPEN and each.applies_in(project)
     ]
 
 
@@ -126,14 +132,16 @@ def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, s
 
 def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> list[Suggestion]:
     """Return the suggestions that no answer silences: a later one is asked again after days, others never are."""
-    answers = [
-        Matter.of(said)
+    said = [
+        each
         for each in rules
-        # A person may have put it in other words than those that were found.
-        for said in (each, *([replace(each, text=each.words, pattern=None)] if each.words else ()))
         if not each.imported and not (each.state is RuleState.POSTPONED and each.changed_at + _LATER <= now)
     ]
-    return [each for each in found if not any(map(Matter.of(each).is_same, answers))]
+    # A person may have put it in other words than those that were found, with or without keeping these.
+    ids = {each.suggestion for each in said}
+    answers = [Matter.of(each) for each in said]
+    answers += [Matter.of(replace(each, text=each.words, pattern=None)) for each in said if each.words]
+    return [each for each in found if each.id not in ids and not any(map(Matter.of(each).is_same, answers))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,25 +175,26 @@ class Matter:
 
     def _is_near(self, other: "Matter", *, least: int) -> bool:
         """Return whether two sentences have the same terms, or all but one and so many in common."""
-        both, rest = self.terms & other.terms, self.terms ^ other.terms
-        return bool(both) and (not rest or (len(rest) == 1 and len(both) >= least))
+        # A project may have a thousand sentences, which are all compared.
+        both = len(self.terms & other.terms)
+        rest = len(self.terms) + len(other.terms) - 2 * both
+        return bool(both) and (not rest or (rest == 1 and both >= least))
 
 
 Item = Suggestion | Rule
 
 
-def conflicts(found: Iterable[Suggestion], rules: Iterable[Rule]) -> list[tuple[Item, Item]]:
-    """Return the pairs in which one forbids what the other demands: by their patterns, else by their words.
+def conflicts(new: Iterable[Item], known: Iterable[Rule]) -> list[tuple[Item, Item]]:
+    """Return the pairs of sentences that contradict each other: by their patterns, else by their words.
 
-    Of two rules, the newer yes wins already, so that they are no pair.
+    A pair has an accepted rule of the known ones and a new one, or two new ones.
     """
-    items: list[Item] = [each for each in rules if each.is_accepted]
-    items += found
-    matters = [(each, Matter.of(each)) for each in items]
+    mine = [(each, Matter.of(each)) for each in new]
+    accepted = [(each, Matter.of(each)) for each in known if each.is_accepted]
     return [
         (one, two)
-        for (one, first), (two, second) in combinations(matters, 2)
-        if not (isinstance(one, Rule) and isinstance(two, Rule)) and _meet(one, two) and first.contradicts(second)
+        for (one, first), (two, second) in chain(product(accepted, mine), combinations(mine, 2))
+        if _meet(one, two) and first.contradicts(second)
     ]
 
 

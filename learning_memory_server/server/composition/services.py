@@ -49,13 +49,13 @@ from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Rer
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.applying import Rules
-from learning_memory_server.rules.review import Review
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import LandmarkStore
+from learning_memory_server.sharing.review import Review
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.locking import hold
 
@@ -190,6 +190,7 @@ class Services(Indexed):
                 failures=self.failure_log,
                 anchoring=self.anchoring,
                 names=names,
+                rules=self.rule_log,
                 redaction=self.redaction,
                 clock=clock,
             ),

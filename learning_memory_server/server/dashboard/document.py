@@ -21,7 +21,6 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Effect, Item
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.rules.review import Waiting
 from learning_memory_server.server.views import (
     advice_views,
     entry_views,
@@ -31,6 +30,7 @@ from learning_memory_server.server.views import (
     rule_views,
     value_views,
 )
+from learning_memory_server.sharing.review import Answerable
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import Budget
@@ -124,7 +124,7 @@ class Dashboard:
         rules = [
             each
             for each in services.rule_log.all()
-            if each.is_accepted and (each.is_everywhere or project in {None, each.project})
+            if each.is_accepted and (project is None or each.applies_in(project))
         ]
         fared = services.rule_counts.fared(rules)
         rules.sort(key=lambda each: (fared[each.id].broken + each.broken_before, each.changed_at), reverse=True)
@@ -133,7 +133,7 @@ class Dashboard:
     def _waiting(self, projects: Iterable[str]) -> list[dict[str, Any]]:
         """Return what waits for a person's yes, the oldest first."""
         found = chain.from_iterable(self.services.review.waiting(name, self.services.clock()) for name in projects)
-        return [fields(Waiting, each) for each in sorted(found, key=lambda each: (each.since, each.id))]
+        return [fields(Answerable, each) for each in sorted(found, key=lambda each: (each.since, each.id))]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""

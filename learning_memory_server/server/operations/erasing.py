@@ -194,7 +194,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
     things = {
         codec.kind: [names.renamed(each.decoded(codec.decode)) for each in now.values() if each.kind == codec.kind]
         for codec in KINDS.values()
-        if codec.check or codec is RULE_COUNT
+        if codec.check
     }
     points = [point_id(kind, each.id) for kind in (GHAP.kind, VALUE.kind) for each in things[kind]]
     for memory in things[MEMORY.kind]:

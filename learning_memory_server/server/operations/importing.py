@@ -1,6 +1,7 @@
 """The operations that import records from elsewhere. All are idempotent; `added` has the ids of the new ones."""
 
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -11,18 +12,22 @@ from learning_memory_server.journal.archive.comparison import Numbering, numberi
 from learning_memory_server.journal.archive.contents import checked_record, checked_thing
 from learning_memory_server.journal.codec import JournalRecord, RecordKind
 from learning_memory_server.journal.names import Names
+from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.rule import Rule
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.erasing import learned
 from learning_memory_server.server.operations.report import Report
 
 T = TypeVar("T")
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 async def add_records(services: Services, _report: Report, *, records: list[dict[str, Any]]) -> dict[str, Any]:
     """Import records of any kind, as in journal lines; all of them or none. Entries are indexed later."""
     checked = [_checked(number, fields, services.journal.names) for number, fields in enumerate(records)]
     gone = services.collector.forgotten_ids() | services.value_log.forgotten_ids()
+    rules_gone = services.rule_log.forgotten_ids()
 
     def of(kind: RecordKind[T]) -> list[T]:
         return [thing for name, thing in checked if name == kind.kind]
@@ -42,10 +47,25 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
         *services.advice_log.import_new(of(codec.ADVICE), gone),
         *services.failure_log.add_new(of(codec.FAILURE)),
         *services.answers.add_new(of(codec.ANSWER)),
-        *services.rule_log.add_new(of(codec.RULE)),
+        *services.rule_log.add_new(_unanswered(services, of(codec.RULE))),
+        *services.rule_counts.add_new(each for each in of(codec.RULE_COUNT) if each.rule not in rules_gone),
         *memories,
     ]
     return {"added": [each.id for each in added]}
+
+
+def _unanswered(services: Services, rules: list[Rule]) -> list[Rule]:
+    """Return imported rules without those about which a person here has said something newer, under another id."""
+    said: dict[tuple[object, ...], datetime] = {}
+    for each in services.rule_log.all():
+        if not each.imported:
+            said[_matter(each)] = max(as_seen(each.changed_at), said.get(_matter(each), as_seen(each.changed_at)))
+    return [each for each in rules if each.imported or said.get(_matter(each), _NEVER) <= as_seen(each.changed_at)]
+
+
+def _matter(rule: Rule) -> tuple[object, ...]:
+    place = ("" if rule.is_everywhere else rule.project, rule.folder, rule.is_everywhere)
+    return (*place, rule.text.casefold().rstrip(".!"))
 
 
 async def apply_deletions(

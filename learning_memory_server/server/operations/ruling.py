@@ -1,24 +1,23 @@
 """The operations on rules: write a person's answers, pause rules, and try what agents see."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
-from learning_memory_server.advice.candidates import Candidate, Permission
-from learning_memory_server.advice.sentences import decision_of
-from learning_memory_server.advice.text import text_at
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.codec import MALFORMED, RULE
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Reason, TriggerKind
+from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import RULE_ID, Rule, RuleState, When
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.base import shortened_markers
-from learning_memory_server.rules.session import Meeting, Ruling
+from learning_memory_server.rules.folders import folders_of
+from learning_memory_server.rules.session import Ruling
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
 
@@ -35,7 +34,7 @@ async def rule(services: Services, _report: Report, *, rules: list[dict[str, Any
 
 
 def _checked(number: int, fields: dict[str, Any]) -> Rule:
-    """Return a rule as it may be stored: a sentence of one line, under an id that cannot be guessed."""
+    """Return a rule as it may be stored: a sentence of one line, under an id of this program."""
     place = f"rules[{number}]"
     try:
         said = RULE.decode(fields)
@@ -56,7 +55,8 @@ async def rules_off(services: Services, _report: Report, *, seconds: int | None)
 
 
 _TRIGGERS: Final = {
-    When.SESSION: TriggerKind.SESSION_START,
+    When.CALL: TriggerKind.CALL,
+    When.FILE: TriggerKind.CALL,
     When.TOPIC: TriggerKind.PROMPT,
     When.DONE: TriggerKind.STOP,
 }
@@ -73,19 +73,22 @@ async def what_agents_see(
         raise NotFoundError(f"There is no rule {name}.")
     if found.state is not RuleState.ACCEPTED:
         return {"text": "", "asks": False}
-    if not (command or file):
-        return {"text": _at_its_trigger(found, services), "asks": found.is_enforced}
+    kind = TriggerKind.CALL if command or file else _TRIGGERS.get(found.when, TriggerKind.SESSION_START)
+    is_known = bool(command or file or found.pattern is None)
+    trigger = Trigger(
+        kind,
+        folder=folder,
+        folders=await asyncio.to_thread(folders_of, folder),
+        text=" ".join(found.topic),
+        command=command,
+        file=file,
+        content=text,
+        is_edit=bool(file),
+    )
     caller = Caller(found.project, "", folder=folder)
-    trigger = Trigger(TriggerKind.CALL, folder=folder, command=command, file=file, content=text, is_edit=bool(file))
-    shown = await services.advisor.would_show(trigger, caller)
-    said = shown.decision if any(each.id == name for each in shown.candidates) else None
-    return {"text": said.reason if said else "", "asks": bool(said and said.permission is Permission.ASK)}
-
-
-def _at_its_trigger(found: Rule, services: Services) -> str:
-    if found.pattern and found.when in {When.CALL, When.FILE}:
-        meeting = Meeting(Ruling.ASK if found.is_enforced else Ruling.DENY, (found,))
-        said = decision_of(meeting, services.clock())
-        return said.reason if said else ""
-    trigger = Trigger(_TRIGGERS.get(found.when, TriggerKind.SESSION_START))
-    return text_at(trigger, [Candidate(found, Reason.RULE)], services.room.notes(Caller(found.project, "")))
+    broken = [found] if kind is TriggerKind.CALL and not is_known else []
+    shown = await services.advisor.would_show(trigger, caller, broken)
+    if not any(each.id == name for each in shown.candidates):
+        return {"text": "", "asks": False}
+    said = shown.decision.reason if shown.decision else shown.text
+    return {"text": said, "asks": shown.meeting.ruling is Ruling.ASK}

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from typing_extensions import TypedDict
 
+from learning_memory_server.model import rule as rules
 from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.rule import Origin, OriginKind, Rule, Suggestion, When
@@ -11,9 +12,9 @@ from learning_memory_server.rules.forms.table import in_words
 from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import fields
 
-PREFIX: Final = "rule_"
+PREFIX: Final = rules.PREFIX
+short_id: Final = rules.short_id  # of an id, by which a person names a rule
 _NAME: Final = 80  # Characters of the name of a file or of a call: the beginning tells which one it is
-_SHORT: Final = 6  # Characters of an id that tell a person's rules apart
 _WITHOUT_PATTERN: Final = {
     When.SESSION: "at each session's start",
     When.CALL: "at each session's start",
@@ -59,11 +60,6 @@ def on_page(each: Rule, fared: Fared) -> dict[str, Any]:
         "since": since_of(fared),
         "before": before_of(each),
     }
-
-
-def short_id(name: str) -> str:
-    """Return the beginning of an id, by which a person names a rule."""
-    return name.removeprefix(PREFIX)[:_SHORT]
 
 
 def when_of(each: Rule | Suggestion) -> str:

@@ -1,4 +1,4 @@
-"""`rule export`: a rule as a patch of the files that clients load, to look at."""
+"""`rule export`: a patch that adds a rule to the files that clients load."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -6,9 +6,9 @@ from typing import Annotated, Final
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Offline, open_settings
-from learning_memory_server.cli.person import only_you
-from learning_memory_server.cli.rules import IdArgument, find_rule, rule
+from learning_memory_server.cli.command import Commands, Offline, open_settings
+from learning_memory_server.cli.rules.finding import IdArgument, find_rule
+from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.cli.sharing import repository
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.lines import one_line
@@ -18,13 +18,15 @@ from learning_memory_server.system.files import read
 
 _ONLY: Final = f"Only this file: {LEARNED}, {' or '.join(OTHERS)}."
 
+commands = Commands()
 
-@rule.command(example="3f2a91 --only AGENTS.md")
+
+@commands.command(example="3f2a91 --only AGENTS.md")
 def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar="FILE", help=_ONLY)] = "") -> None:
-    """Print a rule as a patch of the files that clients load, for `git apply`. Nothing is changed.
+    """Print a patch that adds a rule to the files that clients load, for `git apply`. Nothing is changed.
 
-    These are Claude Code's own file of rules, and this repository's CLAUDE.md
-    and AGENTS.md if they are there. The patch has the sentence, and none of
+    The files are Claude Code's own file of rules, and CLAUDE.md and AGENTS.md
+    of this repository if they exist. The patch has the sentence, and none of
     your other words.
     """
     only_you("rule", "export", name, *(("--only", only) if only else ()))
@@ -44,7 +46,7 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
     if not any(changes):
         out.notice("These files have it already.")
     elif sum(map(bool, changes)) > 1:
-        out.notice("One of these files is enough for a client; --only FILE prints one.")
+        out.notice("A client needs only one of these files; --only FILE prints the patch of one.")
 
 
 def text_of(top: Path, name: str) -> str | None:

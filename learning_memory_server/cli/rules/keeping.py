@@ -1,4 +1,4 @@
-"""How a sentence of a person becomes a rule that is kept, and what is said of it before and after the yes."""
+"""A person's sentence as a rule: how it is formed, compared and kept, and the limits of a yes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,15 +9,17 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.sharing import secrets_finder
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import Rule, RuleState, Suggestion, When
+from learning_memory_server.model.rule import Rule, RuleState, When
 from learning_memory_server.redaction.base import shortened_markers
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting.suggestions import Matter, conflicts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
+from learning_memory_server.system.invisible import bare
 
 _AGREED: Final = "Agents see it from the next call on in running sessions that have the hooks, and in every new one."
 
@@ -25,6 +27,8 @@ _AGREED: Final = "Agents see it from the next call on in running sessions that h
 def sentence(settings: Settings, text: str) -> str:
     """Return a person's sentence as it is stored: on one line, without secrets."""
     clean = secrets_finder(settings).redact(one_line(text)).text
+    if clean and not any(map(str.isalnum, bare(text))):
+        raise InvalidInputError("TEXT: has no letter that can be seen.")
     return limits.checked_text("TEXT", clean, limits.RULE_MAX, shortened_markers)
 
 
@@ -35,7 +39,7 @@ def formed(each: Rule) -> Rule:
 
 
 def same(stored: Offline, new: Rule) -> Rule | None:
-    """Return what a person here has said before of the same matter, in the same place: the accepted rule first."""
+    """Return the rule that a person here has answered on the same matter, in the same place: the accepted one first."""
     matter = Matter.of(new)
     said = [each for each in stored.rule_log.all() if not each.imported and _place(each) == _place(new)]
     accepted = (each for each in said if each.state is RuleState.ACCEPTED and Matter.of(each).is_same(matter))
@@ -44,8 +48,8 @@ def same(stored: Offline, new: Rule) -> Rule | None:
 
 def contradicted(stored: Offline, new: Rule) -> list[Rule]:
     """Return the accepted rules that a new one contradicts."""
-    asked = Suggestion(new.id, new.text, new.origin, new.project, new.when, new.pattern, new.is_everywhere)
-    return [each for pair in conflicts([asked], stored.rule_log.all()) for each in pair if isinstance(each, Rule)]
+    pairs = conflicts([new], stored.rule_log.all())
+    return [each for pair in pairs for each in pair if isinstance(each, Rule) and each is not new]
 
 
 def retired(rule: Rule, at: datetime) -> Rule:
@@ -58,7 +62,7 @@ def _place(each: Rule) -> tuple[str, str, bool]:
 
 
 async def keep(connection: Connection, rules: Sequence[Rule]) -> None:
-    """Write what a person has said of rules."""
+    """Write a person's answers."""
     await connection.run("rule", rules=[RULE.encode(each) for each in rules])
 
 
@@ -74,10 +78,15 @@ def bounds_of(each: Rule) -> str:
     """Say what a yes to a rule cannot do; nothing if its breach is seen before the act."""
     if each.pattern:
         return ""
-    place = " Its folder makes no difference then." if each.folder else ""
+    place = " Its folder then makes no difference." if each.folder else ""
     if each.when in {When.SESSION, When.CALL, When.FILE}:
         return (
             "No call can be recognized as a breach of this sentence. Agents are shown it at each session's start, and "
             f"nothing is counted.{place}"
         )
     return f"A machine cannot see a breach of this sentence, so nothing is counted.{place}"
+
+
+def can_be_enforced(each: Rule) -> bool:
+    """Return whether a call or an edit is seen that breaks a rule, before it is run."""
+    return each.pattern is not None and each.when in {When.CALL, When.FILE}

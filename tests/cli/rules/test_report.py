@@ -1,6 +1,7 @@
 """`report` and `review` at a terminal: what a person says yes to is shown to the next agent at that trigger."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -142,7 +143,7 @@ def test_review_answers_several_sentences_with_one_key_each(person: Typed, rules
     number = {text: f"{1 + sorted(texts, key=listed.index).index(text)}" for text in texts}
     typed = f"y {number[texts[0]]} n {number[texts[1]]} l {number[texts[2]]} {number[texts[3]]}"
     shown = person("review", typed=("y", typed))
-    assert "y of which?" in shown
+    assert "y for which of them?" in shown
     states = {each.text: each.state for each in rules()}
     assert states == {
         texts[0]: RuleState.ACCEPTED,
@@ -163,18 +164,55 @@ def test_a_postponed_sentence_is_asked_about_again_after_a_week(person: Typed, s
     assert SAID in person("review", typed=("",))
 
 
-def test_a_sentence_is_edited_at_the_yes_and_is_not_asked_about_again(person: Typed, rules: Any) -> None:
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_sentence_is_edited_at_the_yes_and_is_not_asked_about_again(person: Typed, rules: Any, keeps: bool) -> None:
     listed = person("review", typed=("",))
     assert listed.index("1 ") < listed.index(SAID)
-    person("review", typed=("n 2 3 4 e 1", "No mention of robots in commits"))
+    person("review", typed=("n 2 3 4 e 1", "No mention of robots in commits", "" if keeps else "n"))
     mine = next(each for each in rules() if each.state is RuleState.ACCEPTED)
-    assert (mine.text, mine.words) == ("No mention of robots in commits", SAID)
+    assert (mine.text, mine.words) == ("No mention of robots in commits", SAID if keeps else "")
     assert "Nothing waits" in person("review")
 
 
-def test_the_own_words_can_be_dropped_at_the_yes(person: Typed, rules: Any) -> None:
-    person("review", typed=("d all",))
-    assert all(each.words == "" and each.state is RuleState.ACCEPTED for each in rules())
+LONG = "Never use git push here without an answer of mine, " + "because it costs us a day each time " * 5
+
+
+@pytest.mark.parametrize("key", ["y", "d"])
+def test_the_own_words_can_be_dropped_at_the_yes(
+    person: Typed, rules: Any, past: Path, environment: dict[str, str], key: str
+) -> None:
+    memory = Path(environment["HOME"], ".claude", "projects", folder_name(past), "memory", "push.md")
+    memory.parent.mkdir()
+    memory.write_text(f"---\ntype: feedback\ndescription: {LONG}\n---\n", "utf-8")
+    person("review", typed=(f"{key} all",))
+    kept = {each.origin.kind: each for each in rules() if each.state is RuleState.ACCEPTED}
+    refused, said = kept[OriginKind.REFUSAL], kept[OriginKind.MEMORY]
+    assert refused.origin.at
+    assert said.text == "Never use git push here without an answer of mine"
+    if key == "y":
+        assert refused.origin.name == "git push"
+        assert said.words.startswith(LONG[:150])
+        assert said.words[:150] in person("rule", "show", said.id)
+    else:
+        assert {each.words for each in kept.values()} == {""}
+        assert (refused.origin.name, said.origin.name) == ("", "memory push.md")
+        assert "a refusal of yours" in person("rule", "show", refused.id)
+
+
+def test_what_is_said_twice_is_asked_about_once_with_both_places(person: Typed, past: Path, run: Run) -> None:
+    (past / "AGENTS.md").write_text(f"- {SAID}\n", "utf-8")
+    assert "CLAUDE.md; also in AGENTS.md; broken in 3 of 3 commits" in person("review", typed=("",))
+    assert "also in AGENTS.md" in printed(run("review"))
+
+
+def test_the_report_says_how_often_a_rule_was_broken_since_the_yes(person: Typed, storage: Path, run: Run) -> None:
+    person("report", typed=("1",))
+    assert "since your yes" not in person("report", typed=("",))
+    log = RuleLog(Journal(storage / "journal").rules)
+    (rule,) = log.all()
+    log.add(replace(rule, changed_at=rule.changed_at.replace(year=2026, month=1, day=5, hour=13, minute=30)))
+    shown = in_line(printed(run("report")))
+    assert f'your rule "{SAID}" broken in 1 of 1 commit since your yes, 5 Jan' in shown
 
 
 async def test_a_sentence_for_every_session_is_shown_at_the_next_start(person: Typed, storage: Path) -> None:
@@ -229,3 +267,31 @@ def test_a_file_of_a_repository_is_no_person(person: Typed, past: Path, rules: A
     listed = person("review", typed=("",))
     assert "CLAUDE.md" in listed
     assert rules() == []
+
+
+def test_without_a_past_session_the_report_says_where_it_looked(run: Run, past: Path, environment: Any) -> None:
+    place = Path(environment["HOME"], ".claude", "projects")
+    shutil.rmtree(place)
+    for command in (("report",), ("learn-from", "--report")):
+        shown = in_line(printed(run(*command)))
+        assert f"{place}" in shown.replace(" ", "")
+        assert "was broken" not in shown
+    shown = in_line(printed(run("report")))
+    assert "No past session of this project was found in" in shown
+    assert "offered by: learning-memory-server review" in shown
+    (past / "CLAUDE.md").write_text("Be brief. " * 10_000)
+    for name in ("report", "review"):
+        assert "Not read: CLAUDE.md (too large)." in in_line(printed(run(name)))
+
+
+def test_the_review_says_where_a_yes_applies_and_whose_it_is(run: Run, past: Path, environment: Any) -> None:
+    claude = Path(environment["HOME"], ".claude")
+    (claude / "CLAUDE.md").write_text("Never drink tea in reviews.")
+    memory = claude / "projects" / folder_name(past) / "memory" / "m1.md"
+    memory.parent.mkdir()
+    memory.write_text("---\ntype: feedback\ndescription: Ask Ann before a release.\n---\n")
+    shown = in_line(printed(run("review")))
+    assert "Claude Code's memory m1.md" in shown
+    assert "memory memory" not in shown
+    assert "rule in all of your projects" in shown.replace(" - ", " ")
+    assert "in garden" in shown

@@ -12,6 +12,7 @@ from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.rules.past.report import PastReport, past_report
 from learning_memory_server.rules.past.sessions import Transcript
+from learning_memory_server.rules.suggesting.sources import Sources
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.tree import top_of
@@ -20,17 +21,20 @@ from learning_memory_server.sharing.tree import top_of
 async def past_here(
     settings: Settings, stored: Offline, found: Sequence[Transcript] = (), **watching: Any
 ) -> PastReport:
-    """Return what transcripts and this folder's files of rules say; without transcripts, what waits in the files."""
-    return await past_report(
+    """Return what transcripts and this folder's files of rules say."""
+    return await past_report(sources_here(settings, stored), found, **watching)
+
+
+def sources_here(settings: Settings, stored: Offline) -> Sources:
+    """Return what the suggestions for this folder's project are made of."""
+    return Sources(
         current_project(settings),
         top_of(folder_of(os.environ)),
-        found,
-        gate=redaction_gate(settings),
-        environment=os.environ,
-        rules=stored.rule_log.all(),
-        memories=stored.memory_log.all(),
-        now=utc_now(),
-        **watching,
+        redaction_gate(settings),
+        os.environ,
+        utc_now(),
+        stored.rule_log.all(),
+        stored.memory_log.all(),
     )
 
 
@@ -42,7 +46,7 @@ async def waiting(stored: Offline) -> int:
     with suppress(LearningMemoryError):
         projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}
         lessons = sum(len(stored.review.waiting(project, utc_now())) for project in projects)
-        return lessons + len((await past_here(stored.settings, stored)).suggestions)
+        return lessons + len(await sources_here(stored.settings, stored).waiting())
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The part of `status` about rules: first calls that were stopped, or ran although a rule is enforced; then counts."""
+"""Rules in `status`: first the calls that an enforced rule stopped or should have stopped, then how all rules fared."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Rule, RuleCount
-from learning_memory_server.rules.log import Fared, total
+from learning_memory_server.rules.log import total
 from learning_memory_server.server.views import fields, rule_views
 
 _WEEK: Final = timedelta(days=7)
@@ -31,23 +31,32 @@ def document_of(stored: Offline) -> dict[str, int]:
 
 def week_of(stored: Offline, now: datetime) -> list[dict[str, Any]]:
     """Return a `RuleWeek` of each rule: how it fared in the last seven days."""
-    return [fields(("id", "text", *_TOTAL), each, _recent(stored, each, now)[1]) for each in accepted(stored)]
+    return [fields(("id", "text", *_TOTAL), each, total(_recent(stored, each, now))) for each in accepted(stored)]
 
 
 def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
-    """Return what a person has to know first: calls that were stopped, and calls that ran against an enforced rule."""
+    """Return what a person has to know first: calls that an enforced rule stopped, and calls that ran against one.
+
+    The hooks count them, so a call that ran while no server answered is not among them. Sessions that began before the
+    rule was enforced do not count: nothing tells their calls before that time from those after it.
+    """
     found = []
     for each in accepted(stored):
-        counts, fared = _recent(stored, each, now)
+        counts = [one for one in _recent(stored, each, now) if as_seen(one.created_at) >= as_seen(each.changed_at)]
+        fared = total(counts)
         if not each.is_enforced or not (fared.stopped or fared.broken):
             continue
         name = f'{rule_views.short_id(each.id)}, "{out.one_line(each.text)}"'
-        call = next((f", the last one `{out.one_line(count.call)}`" for count in counts[::-1] if count.call), "")
         if fared.stopped:
             found.append(("stopped", f"{out.counted(fared.stopped, 'call')} in 7 days by your rule {name}"))
         if fared.broken:
+            call = next((f", the last one `{out.one_line(count.call)}`" for count in counts[::-1] if count.call), "")
             ran = f"{out.counted(fared.broken, 'call')} in 7 days ran against your rule {name}{call}"
-            found.append(("broken", f"{ran}: the server was down, or nobody could be asked"))
+            found.append(("broken", f"{ran}. The client did not ask you: it could not, or the server was late."))
+    if found:
+        found.append(
+            ("", "Calls while no server ran are not counted here: `learning-memory-server report` finds them.")
+        )
     return found
 
 
@@ -68,6 +77,6 @@ def show_week(week: Sequence[dict[str, Any]]) -> None:
         out.say("No rules yet.")
 
 
-def _recent(stored: Offline, each: Rule, now: datetime) -> tuple[list[RuleCount], Fared]:
-    counts = [count for count in stored.rule_counts.about(each.id) if as_seen(count.created_at) >= as_seen(now) - _WEEK]
-    return counts, total(counts)
+def _recent(stored: Offline, each: Rule, now: datetime) -> list[RuleCount]:
+    """Return how a rule fared in each session that began in the last seven days, oldest first."""
+    return [count for count in stored.rule_counts.about(each.id) if as_seen(count.created_at) >= as_seen(now) - _WEEK]

@@ -2,24 +2,32 @@
 
 import re
 from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.answering import Answers, offered_of, show_limits
+from learning_memory_server.cli.rules.answers import SuggestionAnswers, offered_of, show_limits
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.rules.past.report import Line, LineKind, PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import figures
 
 _QUESTION: Final = "Remind agents at these calls? (numbers, Enter for none)"
+_SKIPPED: Final = 5  # Files that were not read, by name
 _LABEL: Final = 14  # Columns of a label, of which longer ones have more
 
 
-def show_report(report: PastReport) -> None:
-    """Print the lines of a report, with their numbers."""
+def show_report(report: PastReport, place: Path) -> None:
+    """Print the lines of a report, with their numbers; `place` is where the sessions were looked for."""
+    show_skipped(report)
+    if not report.sessions:
+        out.say(f"No past session of this project was found in {out.one_line(str(place))}: nothing to report.")
+        if report.suggestions:
+            out.say("Rules that stand in your files are offered by: learning-memory-server review")
+        return
     ran = f"{out.counted(report.commands, 'command')}, of which {report.failed:,} failed."
     days = f" {_days(report.first, report.last)}." if report.first and report.last else ""
     out.say(f"In {out.counted(report.sessions, 'session')} your agents ran {ran}{days}", "bold")
@@ -28,14 +36,23 @@ def show_report(report: PastReport) -> None:
         lead = Text.assemble((f"{number:>2}  ", "bold"), (f"{out.one_line(each.label):<{min(width, _LABEL)}}  ", "red"))
         out.hanging(lead, Text(out.one_line(each.text)))
     if any(each.kind is LineKind.RULE and is_undated(each) for each in report.lines):
-        out.say("It is not known since when these rules are written down: they are counted over all sessions.", "dim")
+        out.say(
+            "Git does not know when some of these rules were written down. They are counted over all sessions.", "dim"
+        )
     if not report.lines:
         out.say("No rule of yours was broken, and no command failed in the same way in two sessions.")
 
 
+def show_skipped(report: PastReport) -> None:
+    """Say in one line which files of rules were not read, and why."""
+    if report.skipped:
+        more = f" and {len(report.skipped) - _SKIPPED:,} more" if len(report.skipped) > _SKIPPED else ""
+        out.say(f"Not read: {', '.join(map(out.one_line, report.skipped[:_SKIPPED]))}{more}.", "yellow")
+
+
 def is_undated(line: Line) -> bool:
     """Return whether a line is about a rule of a file that git does not know."""
-    return line.suggestion is not None and line.suggestion.origin.at is None
+    return line.offered is not None and line.offered.suggestion.origin.at is None
 
 
 async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = True) -> None:
@@ -48,9 +65,9 @@ async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = T
         return
     show_limits(offered, report)
     if others := [f"{number}" for number in range(1, len(report.lines) + 1) if number not in offered]:
-        verb = "says" if len(others) == 1 else "say"
-        out.say(f"There is nothing to remind of in {', '.join(others)}, which only {verb} what failed.", "dim")
-    answers = Answers(report, utc_now())
+        verb = "is" if len(others) == 1 else "are"
+        out.say(f"{', '.join(others)} {verb} only for you to know: a yes would change nothing.", "dim")
+    answers = SuggestionAnswers(report, utc_now())
     for number in _chosen(set(offered), len(report.lines)):
         answers.accept(offered[number])
     await answers.write(settings, "report")
@@ -64,9 +81,9 @@ def document_of(report: PastReport) -> dict[str, Any]:
             "label": each.label,
             "text": each.text,
             "kind": each.kind.value,
-            "broken": each.past.broken if each.past else 0,
-            "followed": each.past.followed if each.past else 0,
-            "can_be_accepted": each.suggestion is not None,
+            "broken": each.past.broken,
+            "followed": each.past.followed,
+            "can_be_accepted": each.offered is not None,
         }
         for each in report.lines
     ]
@@ -84,7 +101,7 @@ def _chosen(numbers: set[int], most: int) -> list[int]:
             return list(dict.fromkeys(typed))
         for word in wrong:
             is_line = word.isdecimal() and 0 < int(word) <= most
-            why = "says what failed, and has nothing to remind of" if is_line else "is no number of a line"
+            why = "is only for you to know: a yes would change nothing" if is_line else "is no number of a line"
             out.notice(f"{word} {why}.")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -83,6 +84,21 @@ def test_a_near_copy_is_no_second_rule_and_a_contradiction_is_retired(person: Ty
     assert '"Never use tabs in tests": a yes retires that.' in shown.split("[Y/n]")[0]
     old, new = log()
     assert (old.state, new.state, new.replaces) == (RuleState.RETIRED, RuleState.ACCEPTED, old.id)
+    assert f'replaces {old.id[5:11]}, "Never use tabs in tests"' in person("rule", "show", new.id)
+    assert "This rule is retired" in person("rule", "edit", old.id, "Be kind", status=1)
+
+
+def test_a_sentence_and_a_command_are_typed_without_quotes(person: Typed, log: Any, run: Run) -> None:
+    person(*"rule add we use pnpm, not npm --everywhere".split(), typed=("",))
+    (rule,) = log()
+    assert (rule.text, rule.is_everywhere) == ("we use pnpm, not npm", True)
+    assert "so nothing of it was run" in printed(
+        run("rule", "test", rule.id, "npm", "install", "--save-dev", "-f", "x y")
+    )
+    assert "does not break" in printed(run("rule", "test", rule.id, "echo", "a; npm ci"))
+    assert "so nothing of it was run" in printed(run("rule", "test", rule.id, "echo a; npm ci"))
+    person(*f"rule edit {rule.id} we use yarn, not npm".split(), typed=("",))
+    assert log()[0].text == "we use yarn, not npm"
 
 
 @pytest.mark.parametrize(
@@ -181,12 +197,17 @@ def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -
     assert json.loads(counts)["rules"][0]["reminded"] == 2
 
 
-def test_a_sentence_is_edited_and_with_it_when_agents_see_it(person: Typed, kept: Rule, log: Any) -> None:
+def test_a_sentence_is_edited_and_with_it_when_agents_see_it(person: Typed, kept: Rule, log: Any, run: Run) -> None:
     shown = person("rule", "edit", kept.id, "We use yarn, not npm", typed=("",))
     assert "It was: We use pnpm, not npm" in shown
     (rule,) = log()
     assert (rule.id, rule.text) == (kept.id, "We use yarn, not npm")
     assert rule.pattern != kept.pattern
+    # It is the person's own sentence then, which stands in no file.
+    assert (rule.origin.kind, rule.words, rule.created_at) == (OriginKind.ADDED, kept.words, kept.created_at)
+    assert "you, 5 Jan" not in (shown := in_line(printed(run("rule", "show", kept.id))))
+    assert "before it was edited, it was from CLAUDE.md" in shown
+    assert "from CLAUDE.md" not in printed(run("rule", "test", kept.id, "npm ci"))
     assert "is shown" not in person("rule", "edit", kept.id, "Be kind", typed=("n",))
     assert log() == [rule]
 
@@ -213,7 +234,29 @@ def test_a_rule_is_retired_and_its_sentence_can_come_back(person: Typed, kept: R
     assert "Nothing: the rule is retired" in printed(run("rule", "test", kept.id, "npm ci"))
     assert "1 sentence declined, put off or retired" in printed(run("rules"))
     person("rule", "add", kept.text, typed=("y",))
-    assert [(each.id, each.state) for each in log()] == [(kept.id, RuleState.ACCEPTED)]
+    # What was counted before is not about the new one.
+    old, new = log()
+    assert (old.state, new.state, new.text) == (RuleState.RETIRED, RuleState.ACCEPTED, kept.text)
+    assert "since: 0 followed, 0 reminded, 0 broken" in in_line(printed(run("rules")))
+
+
+@pytest.mark.parametrize("text", ["\u200b\u200b", "\u3164", "\u2060 \u00ad", "\u202e!", "!"])
+def test_a_sentence_has_letters_that_can_be_seen(person: Typed, log: Any, text: str) -> None:
+    assert "TEXT: " in person("rule", "add", text, status=1)
+    assert log() == []
+
+
+@pytest.mark.parametrize("name", ["id", "short", "four"])
+def test_a_rule_is_forgotten_by_its_short_id(person: Typed, kept: Rule, log: Any, name: str) -> None:
+    named = {"id": kept.id, "short": kept.id[5:11], "four": kept.id[:9]}[name]
+    assert "Forgotten: 1 item." in person("forget", named, typed=("y",))
+    assert log() == []
+
+
+def test_no_agent_forgets_a_rule_by_its_short_id(run: Run, kept: Rule, log: Any) -> None:
+    assert "Only you can do this" in refusal(run("forget", kept.id[5:11], "--yes"))
+    assert "No rule has an id that begins with '00000000'" in refusal(run("forget", "00000000", "--yes"))
+    assert log() == [kept]
 
 
 @pytest.mark.parametrize("before", ["", "# Ours\n\n- Be kind.\n"])
@@ -297,9 +340,39 @@ def test_promote_points_at_the_export(run: Run) -> None:
     assert "Use 'rule export'" in refusal(run("promote"), 2)
 
 
-def test_rules_pause(person: Typed) -> None:
+@pytest.mark.usefixtures("kept")
+def test_rules_pause(
+    environment: dict[str, str],
+    person: Typed,
+    start_hub: Callable[[], int],
+    shop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def is_denied(session: str) -> bool:
+        event: dict[str, Any] = {
+            "session_id": session,
+            "cwd": str(shop),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+        }
+        event |= {"tool_use_id": f"toolu_{len(asked)}", "tool_input": {"command": "npm ci"}}
+        asked.append(session)
+        hook = [sys.executable, "-m", "learning_memory_server", "hook"]
+        done = subprocess.run(hook, input=json.dumps(event).encode(), cwd=shop, check=True, capture_output=True)
+        return b"We use pnpm" in done.stdout
+
+    asked: list[str] = []
+    start_hub()
+    assert is_denied("first")
     assert "for an hour" in person("rules", "off", "1h")
+    assert [is_denied(each) for each in ("second", "third")] == [False, False]
     assert "shown again" in person("rules", "on")
+    assert [is_denied(each) for each in ("second", "fourth")] == [True, True]
+    assert "in the sessions that are open now" in person("rules", "off")
+    assert [is_denied(each) for each in ("third", "fifth")] == [False, True]
 
 
 def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(
@@ -310,13 +383,23 @@ def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(
     RuleCounts(journal.rule_counts).add(
         RuleCount("count_9", kept.id, "garden", "s9", utc_now(), broken=2, stopped=1, call="npm publish")
     )
-    first, second, *_ = printed(run("status")).splitlines()
+    first, second, third, *_ = printed(run("status")).splitlines()
     assert "1 call in 7 days by your rule" in first
     assert "2 calls in 7 days ran against your rule" in second
     assert "`npm publish`" in second
+    assert "Calls while no server ran are not counted here" in third
     week = json.loads(printed(run("status", "--week", "--json")))["week"]
     assert [(each["broken"], each["stopped"], each["followed"]) for each in week] == [(2, 1, 0)]
     assert json.loads(printed(run("status", "--json")))["rules"]["broken"] == 4
+
+
+def test_a_breach_before_a_rule_was_enforced_is_no_alarm(run: Run, kept: Rule, storage: Path) -> None:
+    journal, now = Journal(storage / "journal"), utc_now()
+    RuleLog(journal.rules).add(replace(kept, is_enforced=True, changed_at=now))
+    RuleCounts(journal.rule_counts).add(
+        RuleCount("count_9", kept.id, "garden", "s9", now - timedelta(hours=1), broken=2, call="npm publish")
+    )
+    assert "ran against" not in printed(run("status"))
 
 
 def test_a_rule_is_forgotten_with_what_was_counted(person: Typed, kept: Rule, storage: Path) -> None:

@@ -3,19 +3,22 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.rule_keeping import formed, keep, retired, show_agreed
-from learning_memory_server.model.rule import Origin, Rule, RuleState, Suggestion, When, new_rule_id
-from learning_memory_server.rules.past.record import Past
+from learning_memory_server.cli.rules.keeping import formed, keep, retired, show_agreed
+from learning_memory_server.model.rule import Rule, RuleState, Suggestion, When
+from learning_memory_server.rules.past.past import Past
 from learning_memory_server.rules.past.report import Line, Offered, PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
+_ALSO: Final = 3  # Of the other places that say the same, how many are named
+
 
 @dataclass(slots=True)
-class Answers:
+class SuggestionAnswers:
     """A person's answers to suggestions, in their order, to be written together."""
 
     report: PastReport
@@ -23,10 +26,13 @@ class Answers:
     rules: list[Rule] = field(default_factory=list)
     _answered: dict[str, Rule] = field(default_factory=dict)
 
-    def accept(self, offered: Offered, *, drops_words: bool = False, text: str = "") -> None:
-        """Make a rule of a suggestion, with the sentence as it is or as the person has changed it."""
+    def accept(self, offered: Offered, *, text: str = "", drops_words: bool = False) -> None:
+        """Make a rule of a suggestion, with the sentence as it is or as the person has changed it.
+
+        Without their words, a rule has the sentence only, and not the call that was refused.
+        """
         each, past = offered.suggestion, offered.past or Past()
-        made = self._made(each, RuleState.ACCEPTED)
+        made = each.answered(RuleState.ACCEPTED, self.now)
         made = replace(made, broken_before=past.broken, matched_before=past.matched)
         if offered.is_only_shown:
             made = replace(made, when=When.SESSION, pattern=None)
@@ -34,18 +40,20 @@ class Answers:
             # The words that were found are the person's own, or a file's.
             made = formed(replace(made, text=text, words=each.words or each.text, when=When.SESSION, pattern=None))
             made = made if made.pattern == each.pattern else replace(made, broken_before=0, matched_before=0)
-        self._say(each, replace(made, words="") if drops_words else made)
+        if drops_words:
+            made = replace(made, words="", origin=made.origin.without_call)
+        self._say(each, made)
 
     def decline(self, each: Suggestion) -> None:
         """Silence a suggestion, wherever it would come again."""
-        self._say(each, self._made(each, RuleState.DECLINED))
+        self._say(each, each.answered(RuleState.DECLINED, self.now))
 
     def postpone(self, each: Suggestion) -> None:
         """Put a suggestion off."""
-        self._say(each, self._made(each, RuleState.POSTPONED))
+        self._say(each, each.answered(RuleState.POSTPONED, self.now))
 
     def settled(self) -> list[Rule]:
-        """Return what is to be written: of two sentences that contradict each other, the newer yes counts."""
+        """Return the rules to write: of two sentences that contradict each other, the newer yes counts."""
         written = {each.id: each for each in self.rules}
         for pair in self.report.conflicts:
             for one, other in (pair, pair[::-1]):
@@ -56,14 +64,14 @@ class Answers:
                     written[other.id] = retired(other, self.now)
                     written[accepted.id] = replace(written[accepted.id], replaces=other.id)
                 elif (known := self._answered.get(other.id)) is None:
-                    declined = self._made(other, RuleState.DECLINED)
+                    declined = other.answered(RuleState.DECLINED, self.now)
                     written[declined.id] = declined
                 elif known.state is RuleState.ACCEPTED and self.rules.index(known) < self.rules.index(accepted):
                     written[known.id] = replace(known, state=RuleState.DECLINED)
         return list(written.values())
 
     async def write(self, settings: Settings, command: str) -> None:
-        """Write the answers, and say when agents see what was accepted."""
+        """Write the answers, and say when agents see the accepted rules."""
         rules = self.settled()
         if not rules:
             return
@@ -82,28 +90,10 @@ class Answers:
         self._answered[each.id] = rule
         self.rules.append(rule)
 
-    def _made(self, each: Suggestion, state: RuleState) -> Rule:
-        return Rule(
-            id=new_rule_id(),
-            text=each.text,
-            project=each.project,
-            state=state,
-            origin=each.origin,
-            created_at=self.now,
-            changed_at=self.now,
-            when=each.when,
-            pattern=each.pattern,
-            is_everywhere=each.is_everywhere,
-            words=each.words,
-        )
-
 
 def offered_of(lines: Iterable[Line]) -> dict[int, Offered]:
-    """Return what a yes to a line of the report accepts, by its number."""
-    numbered = enumerate(lines, 1)
-    return {
-        number: Offered(each.suggestion, each.past, each.is_only_shown) for number, each in numbered if each.suggestion
-    }
+    """Return the suggestion that a yes to a line of the report accepts, by the line's number."""
+    return {number: each.offered for number, each in enumerate(lines, 1) if each.offered}
 
 
 def show_limits(offered: dict[int, Offered], report: PastReport) -> None:
@@ -120,8 +110,8 @@ def show_limits(offered: dict[int, Offered], report: PastReport) -> None:
     ):
         if numbers:
             out.say(f"Shown at each session's start only, because {why}: {_listed(numbers)}.", "yellow")
+    known = {each.suggestion.id: number for number, each in offered.items()}
     for one, other in report.conflicts:
-        known = {each.suggestion.id: number for number, each in offered.items()}
         if one.id in known and other.id in known:
             out.say(f"{known[one.id]} and {known[other.id]} contradict each other: the last yes counts.", "yellow")
         for new, old in ((one, other), (other, one)):
@@ -130,9 +120,13 @@ def show_limits(offered: dict[int, Offered], report: PastReport) -> None:
                 out.say(f'{known[new.id]} contradicts your rule {name}, "{old.text}": a yes retires that.', "yellow")
 
 
-def from_words(origin: Origin) -> str:
-    """Say where a suggestion comes from, with its day."""
-    return f"{rule_views.whose(origin)}{f', {out.date(origin.at)}' if origin.at else ''}"
+def from_words(each: Suggestion) -> str:
+    """Say where a suggestion comes from, with its day, and where the same is said."""
+    also = [f"{rule_views.whose(other)}{f' ({out.date(other.at)})' if other.at else ''}" for other in each.others]
+    more = f" and {len(also) - _ALSO:,} more" if len(also) > _ALSO else ""
+    day = f", {out.date(each.origin.at)}" if each.origin.at else ""
+    others = f"; also in {', '.join(also[:_ALSO])}{more}" if also else ""
+    return f"{rule_views.whose(each.origin)}{day}{others}"
 
 
 def _listed(numbers: Sequence[int]) -> str:

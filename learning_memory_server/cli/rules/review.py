@@ -1,4 +1,4 @@
-"""`review`: what agents are shown only with a person's yes. `resolve`: how an entry ended that was left open."""
+"""`review`: sentences that may become rules, and lessons of others, until a person has answered."""
 
 import re
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.answering import Answers, from_words, show_limits
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.maintenance.learning import read_lesson
-from learning_memory_server.cli.person import only_you
-from learning_memory_server.cli.rule_keeping import sentence
+from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
+from learning_memory_server.cli.rules.keeping import sentence
+from learning_memory_server.cli.rules.person import only_you
+from learning_memory_server.cli.rules.report import show_skipped
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.rules.past.report import Offered, PastReport
-from learning_memory_server.rules.review import Waiting
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
+from learning_memory_server.sharing.review import Answerable
 
 _MOST: Final = 10  # How many are asked about at once: a person reads no more with care
 _SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
@@ -34,15 +34,15 @@ commands = Commands()
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Something that waits: a sentence that may become a rule, or a lesson of others."""
+    """A suggestion that waits: a sentence that may become a rule, or a lesson of others."""
 
     offered: Offered | None = None
-    lesson: Waiting | None = None
+    lesson: Answerable | None = None
 
     def view(self) -> dict[str, object]:
         """Return it as `review --json` has it."""
         if self.lesson:
-            return fields(Waiting, self.lesson)
+            return fields(Answerable, self.lesson)
         assert self.offered
         each = self.offered.suggestion
         return {
@@ -63,7 +63,12 @@ class _Item:
         assert self.offered
         past = self.offered.past
         said = f"; {past.in_words} in past sessions" if past and past.broken else ""
-        return f"{from_words(self.offered.suggestion.origin)}{said}"
+        return f"{from_words(self.offered.suggestion)}{said}"
+
+    @property
+    def where(self) -> str:
+        """Where a yes applies; nothing of a lesson, which is of this project."""
+        return rule_views.where_of(self.offered.suggestion) if self.offered else ""
 
     @property
     def keys(self) -> str:
@@ -74,17 +79,20 @@ class _Item:
 @commands.command(json_help="Print one JSON document, and ask nothing.")
 async def review(
     name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="An id from the list, or with --never a lesson of yours.")
+        str | None, typer.Argument(metavar="[ID]", help="An id from the list; with --never, also a lesson of yours.")
     ] = None,
-    never: Annotated[bool, typer.Option("--never", help="Never give it as advice; searches find it.")] = False,
+    never: Annotated[
+        bool, typer.Option("--never", help="Never give this lesson as advice; searches still find it.")
+    ] = False,
 ) -> Result:
-    """Answer which rules and which advice agents may get: your own sentences, and lessons of others.
+    """Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
 
-    Rules are suggested from CLAUDE.md and files like it, from feedback
-    memories, from calls that you refused, and from past sessions. Shows at most
-    ten. One key answers: y yes, e edit, n no, l later, d yes without your own
-    words, u undo; for several, such as `y 1 3 n 2`. Only a person in a terminal
-    can answer; elsewhere, all are listed.
+    Suggests rules from CLAUDE.md and files like it, from feedback memories,
+    from calls that you refused, and from past sessions. Shows at most ten, with
+    the places where each is said. One key answers: y yes, e edit, n no, l
+    later, d yes without your own words and the call that you refused, u undo;
+    for several, such as `y 1 3 n 2`. Only a person in a terminal can answer;
+    elsewhere, all are listed.
     """
     settings = open_settings()
     project, stored = current_project(settings), Offline(settings)
@@ -97,6 +105,7 @@ async def review(
     else:
         past = (await read_lesson(settings)).past
         items = _waiting(stored, past, project)
+        show_skipped(past)
         if not items or not out.is_a_person():
             return _listed(items)
         left = len(items) - await _answer_all(settings, items[:_MOST], past, project)
@@ -109,33 +118,13 @@ def _waiting(stored: Offline, past: PastReport, project: str) -> list[_Item]:
     return [*offered, *(_Item(lesson=each) for each in stored.review.waiting(project, utc_now()))]
 
 
-@commands.command(example='ghap_20260301_120000_ffffff abandoned "Nobody needs it any more."')
-async def resolve(
-    name: Annotated[str, typer.Argument(metavar="ID", help="An open entry; `status` lists them.")],
-    outcome: Annotated[OutcomeStatus, typer.Argument(metavar="OUTCOME", help="How it ended.")],
-    result: Annotated[str, typer.Argument(metavar="[RESULT]", help="What happened.")] = "Closed by a person.",
-    surprise: Annotated[str | None, typer.Option(help="What contradicted the prediction.")] = None,
-    category: Annotated[RootCauseCategory | None, typer.Option(help="The kind of root cause.")] = None,
-    cause: Annotated[str | None, typer.Option(help="Why the hypothesis was wrong.")] = None,
-    takeaway: Annotated[str | None, typer.Option(help="A rule for next time.")] = None,
-) -> None:
-    """Close an entry that its agent left open, as `resolve_ghap` does for agents.
-
-    A falsified one needs --surprise, --category and --cause.
-    """
-    given: dict[str, object] = {"status": outcome.value, "result": result, "surprise": surprise}
-    given |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
-    given |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
-    async with open_connection(open_settings(), "resolve") as connection:
-        reply = await connection.call("resolve_ghap", ghap_id=name, **given)
-    out.say(f"{reply['id']} is {reply['status']}.")
-
-
 def _listed(items: Sequence[_Item]) -> Result:
     views = [each.view() for each in items]
     out.records(
         out.Record(
-            [out.identity(str(each["id"])), str(each["kind"])], str(each["about"]), f"{each['text']} ({item.fared})"
+            [out.identity(str(each["id"])), str(each["kind"]), item.where],
+            str(each["about"]),
+            f"{each['text']} ({item.fared})",
         )
         for each, item in zip(views, items, strict=True)
     )
@@ -150,17 +139,18 @@ def _show(items: Sequence[_Item]) -> None:
         out.say()
         out.hanging(Text(f"{number:>2}  ", "bold"), Text(out.one_line(str(view["text"])), "bold"))
         words = each.offered.suggestion.words if each.offered else ""
-        facts = [("words", "" if words == view["text"] else words), ("when", str(view["about"])), ("from", each.fared)]
+        facts = [("words", "" if words == view["text"] else words), ("when", str(view["about"]))]
+        facts += [("where", each.where), ("from", each.fared)]
         for label, said in facts:
             if said:
                 out.hanging(Text(f"    {label:<5}  ", "dim"), Text(out.one_line(said)))
 
 
 async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastReport, project: str) -> int:
-    """Show what waits, ask once, and keep the answers; return how many there are."""
+    """Show the items, ask once, and keep the answers; return how many there are."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
-    answers, lessons = Answers(past, utc_now()), list[tuple[Waiting, Said]]()
+    answers, lessons = SuggestionAnswers(past, utc_now()), list[tuple[Answerable, Said]]()
     said = _ask_for(items)
     for key, item in said:
         if item.lesson:
@@ -173,7 +163,7 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
             answers.postpone(item.offered.suggestion)
         else:
             text = _edited(settings, item.offered.suggestion.text) if key == "e" else ""
-            answers.accept(item.offered, drops_words=key == "d", text=text)
+            answers.accept(item.offered, text=text, drops_words=key == "d" or bool(text and _drops_words()))
     await answers.write(settings, "review")
     await _answer_lessons(settings, lessons, project)
     return len([key for key, _ in said if key != "u"])
@@ -189,8 +179,13 @@ def _edited(settings: Settings, text: str) -> str:
             out.failure(refusal)
 
 
+def _drops_words() -> bool:
+    """Ask whether a rule keeps the sentence as it was before the edit; Enter keeps it."""
+    return not typer.confirm("Keep the earlier sentence, for you alone, in `rule show`?", default=True, err=True)
+
+
 def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:
-    """Return what a person types of each thing, such as `y 1 3 n 2`; asked again until it is understood."""
+    """Return the key that a person types for each item, as in `y 1 3 n 2`; asked again until it is understood."""
     keys = "".join(key for key in _KEYS if any(key in each.keys for each in items))
     meanings = ", ".join(f"{key} {_KEYS[key]}" for key in keys)
     example = "" if len(items) == 1 else "; such as y 1 2, or y all"
@@ -212,7 +207,7 @@ def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
             if len(items) == 1:
                 found[0] = key
             elif not words[place + 1 : place + 2] or words[place + 1] in _KEYS:
-                raise InvalidInputError(f"{word} of which? Such as {word} 1 2, or {word} all.")
+                raise InvalidInputError(f"{word} for which of them? Type, for example, {word} 1 2, or {word} all.")
             continue
         numbers = range(len(items)) if word == "all" else [int(word) - 1] if word.isdecimal() else []
         if not key or not numbers or not 0 <= numbers[0] < len(items):
@@ -220,11 +215,13 @@ def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
         found |= dict.fromkeys(numbers, key)
     for number, chosen in found.items():
         if chosen not in items[number].keys:
-            raise InvalidInputError(f"{number + 1}: {', '.join(items[number].keys)} are its keys.")
+            raise InvalidInputError(
+                f"{number + 1} can be answered with {', '.join(items[number].keys)}, not with {chosen}."
+            )
     return [(chosen, items[number]) for number, chosen in found.items()]
 
 
-async def _answer_lessons(settings: Settings, said: Sequence[tuple[Waiting, Said]], project: str) -> None:
+async def _answer_lessons(settings: Settings, said: Sequence[tuple[Answerable, Said]], project: str) -> None:
     if said:
         async with open_connection(settings, "review") as connection:
             for each, answer in said:

@@ -1,0 +1,1 @@
+"""The commands on rules: a person makes, changes and retires rules, and answers suggestions."""

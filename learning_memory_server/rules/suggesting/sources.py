@@ -1,0 +1,52 @@
+"""The sources of a project's suggestions: files of rules, memories, and the answers of a person."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.rule import Rule, Suggestion
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.suggesting import suggestions
+from learning_memory_server.rules.suggesting.files import sentences_of
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where a project's suggestions come from, but for past sessions."""
+
+    project: str
+    folder: Path | None  # the project's root, where its files of rules are; None if it is not known
+    gate: RedactionGate  # removes secrets from what is shown
+    environment: Mapping[str, str]  # says where the client keeps its files
+    now: datetime  # for answers that were postponed
+    rules: Sequence[Rule] = ()  # all rules of the log: answers, and what other stores brought
+    memories: Iterable[Memory] = ()  # some are preferences that an earlier version kept
+
+    async def suggested(self, skipped: list[str] | None = None, *, is_dated: bool = True) -> list[Suggestion]:
+        """Return the suggestions of files, memories and other stores, answered or not; git dates lines of files.
+
+        `skipped` gets the files that were not read, each with the reason.
+        """
+        said = sentences_of(self.folder, self.environment, skipped, is_dated=is_dated)
+        found = await suggestions.of_files(said, self.project, self.gate)
+        found += suggestions.of_preferences(self.memories, self.project)
+        return found + suggestions.of_imported(self.rules, self.project)
+
+    def left(self, found: Iterable[Suggestion]) -> list[Suggestion]:
+        """Return the suggestions that a person has not answered."""
+        return suggestions.left(found, self.rules, self.now)
+
+    async def waiting(self) -> list[Suggestion]:
+        """Return the suggestions that wait for an answer, near copies as one."""
+        return self.left(suggestions.distinct(await self.suggested(is_dated=False))[0])
+
+    def accepted(self) -> list[Rule]:
+        """Return the accepted rules of the project whose breaches transcripts show."""
+        # A rule of a folder is judged by where a call runs.
+        return [
+            each
+            for each in self.rules
+            if each.is_accepted and each.applies_in(self.project) and each.pattern and not each.folder
+        ]
