@@ -59,7 +59,7 @@ def _deploys(command: str) -> tuple[CallForm, ...]:
     words = tuple(command.split())
     if words[0] in {"git", "gh"}:
         return forbidden(command)
-    return (CallForm(words, lacking=vocabulary.LOOKS.get(words[:1], ())),)
+    return (CallForm(words, lacking=(*vocabulary.DRY, *vocabulary.LOOKS.get(words[:1], ()))),)
 
 
 _FORCE: Final = re.compile(

@@ -54,6 +54,8 @@ _DEPLOYS_NOT: Final = (
     "ls list inspect logs env build pull dev domains alias certs whoami projects project link help".split()
 )
 
+DRY: Final = ("--dry-run",)
+"""With which no command deploys or publishes."""
 LOOKS: Final = {
     ("vercel",): tuple(_DEPLOYS_NOT),
     ("git", "stash"): ("list", "show"),

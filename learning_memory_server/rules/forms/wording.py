@@ -70,7 +70,7 @@ def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...
 def _shown(form: CallForm) -> tuple[str, ...]:
     """Return the words that a call must lack, without those with which no such command breaks a rule."""
     known = vocabulary.LOOKS.get(form.words, ()), vocabulary.LOOKS.get(form.words[:1], ())
-    hidden = {*chain(*known), *vocabulary.ELSEWHERE.get(form.words[0] if form.words else "", ())}
+    hidden = {*vocabulary.DRY, *chain(*known), *vocabulary.ELSEWHERE.get(form.words[0] if form.words else "", ())}
     return tuple(each for each in form.lacking if each not in hidden)
 
 

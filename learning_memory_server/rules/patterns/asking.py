@@ -20,14 +20,16 @@ _PASTED: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
-_CODE: Final = re.compile(r"(?:(?P<before>\w+)[ \t]+|(?P<start>^[ \t]*))?`{1,2}(?P<text>[^`\n]*)`{1,2}", re.MULTILINE)
+_CODE: Final = re.compile(
+    r"(?:(?<!\w)(?P<before>\w{1,12})[ \t]{1,4}|(?P<start>^[ \t]{0,9}))?`{1,2}(?P<text>[^`\n]*)`{1,2}", re.MULTILINE
+)
 _QUOTE: Final = re.compile(
     r"\"(?!--)[^\"\n]*\"|[\u201c\u201e][^\u201d\u201c\n]*[\u201d\u201c]|(?<!\w)'(?!--)[^'\n]*'(?!\w)"
 )
 _REQUEST: Final = re.compile(r"\b(?:pull|merge)[ -]requests?\b")
 _SENTENCE: Final = re.compile(r"((?<=\S)[.!?;]+(?=\s|$)|\n|[\u3002\uff01\uff1f\uff1b])")
 _JOINT: Final = re.compile(
-    r"[ \t]*(,|\uff0c|:(?=\s|$)|\s[-\u2013\u2014]+\s|[()]|&+|\+(?=\s)|\b(?:and then|and|or|then|but|und dann|und)\b)[ \t]*"
+    r"(,|\uff0c|:(?=\s|$)|\s[-\u2013\u2014]+\s|[()]|&+|\+(?=\s)|\b(?:and then|and|or|then|but|und dann|und)\b)"
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _LEAD: Final = rf"[\s\W]*(?:(?:{prompts.LEADS})\b[\s,]*)*"

@@ -7,7 +7,7 @@ from typing import Final
 
 from learning_memory_server.model.rule import MessageForm
 
-_CONVENTIONAL: Final = re.compile(r"(?:[^\w\s]+ ?|:\w+: ?)?[\w/-]+(\([^)]*\))?!?: ")
+_CONVENTIONAL: Final = re.compile(r"(?:[^\w\s/-]{1,9} ?|:\w{1,40}: ?)?[\w/-]{1,40}(\([^)]*\))?!?: ")
 _OF_GIT: Final = re.compile(r"(merge|revert)\b|(fixup|squash|amend)!", re.IGNORECASE)
 _NAMED_EMOJI: Final = re.compile(r"(?<!\S):([a-z][a-z_]+):(?!\S)")
 _EMOJI_NAMES: Final = frozenset(
