@@ -747,6 +747,35 @@ def test_an_offline_store_without_rules_has_none(storage: Path) -> None:
     assert Offline(Settings(storage_path=storage)).rule_log.all() == []
 
 
+# ---- 11. Who asks for it in this turn
+
+_NO_ASKING = pytest.mark.xfail(
+    strict=True, reason="any word of a prompt asks, whoever wrote it, and however it is meant"
+)
+PROMPTS: dict[str, Any] = {
+    "a notification": "<task-notification>please push it</task-notification>",
+    "a refusal": "don't push yet",
+    "another yes": "yes, run the tests",
+    "a refusal that begins like a yes": pytest.param("do not push", marks=_NO_ASKING),
+    "a block of code": pytest.param("What does this mean?\n```\n$ git push\n```", marks=_NO_ASKING),
+    "a quotation": pytest.param("> please push it\nIs this comment Bob's?", marks=_NO_ASKING),
+    "a diff": pytest.param("Review this:\n+run: git push origin main", marks=_NO_ASKING),
+    "output of the client": pytest.param("<local-command-stdout>git push</local-command-stdout>", marks=_NO_ASKING),
+    "a question": pytest.param("Why did the push fail?", marks=_NO_ASKING),
+    "a name": pytest.param("Fix the push notifications", marks=_NO_ASKING),
+}
+
+
+@pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS)
+async def test_who_has_not_asked_for_it_is_asked(services: Services, folder: Path, prompt: str) -> None:
+    pattern = Pattern(broken=(CallForm(("git", "push")),), asked=("push",))
+    services.rule_log.add(accepted("Never push without asking me", pattern, is_enforced=True), at=NOON)
+    session = Session(services, folder)
+    await session.fire("UserPromptSubmit", prompt=prompt)
+    call = {"tool_name": "Bash", "tool_input": {"command": PUSH}, "tool_use_id": "toolu_1"}
+    assert '"permissionDecision":"ask"' in await session.fire("PreToolUse", **call)
+
+
 # ---- What these tests would notice
 
 
