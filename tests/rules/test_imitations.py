@@ -749,20 +749,17 @@ def test_an_offline_store_without_rules_has_none(storage: Path) -> None:
 
 # ---- 11. Who asks for it in this turn
 
-_NO_ASKING = pytest.mark.xfail(
-    strict=True, reason="any word of a prompt asks, whoever wrote it, and however it is meant"
-)
-PROMPTS: dict[str, Any] = {
+PROMPTS: dict[str, str] = {
     "a notification": "<task-notification>please push it</task-notification>",
     "a refusal": "don't push yet",
     "another yes": "yes, run the tests",
-    "a refusal that begins like a yes": pytest.param("do not push", marks=_NO_ASKING),
-    "a block of code": pytest.param("What does this mean?\n```\n$ git push\n```", marks=_NO_ASKING),
-    "a quotation": pytest.param("> please push it\nIs this comment Bob's?", marks=_NO_ASKING),
-    "a diff": pytest.param("Review this:\n+run: git push origin main", marks=_NO_ASKING),
-    "output of the client": pytest.param("<local-command-stdout>git push</local-command-stdout>", marks=_NO_ASKING),
-    "a question": pytest.param("Why did the push fail?", marks=_NO_ASKING),
-    "a name": pytest.param("Fix the push notifications", marks=_NO_ASKING),
+    "a refusal that begins like a yes": "do not push",
+    "a block of code": "What does this mean?\n```\n$ git push\n```",
+    "a quotation": "> please push it\nIs this comment Bob's?",
+    "a diff": "Review this:\n+run: git push origin main",
+    "output of the client": "<local-command-stdout>git push</local-command-stdout>",
+    "a question": "Why did the push fail?",
+    "a name": "Fix the push notifications",
 }
 
 
