@@ -104,6 +104,7 @@ _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.D
 _PATH_MAX: Final = 4_096  # Characters of a path; no system opens a longer one
 _PROMPT_MAX: Final = 100_000  # Characters of a prompt that are looked at
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
+_CALL_MAX: Final = 64_000  # The same before it runs: what stands behind a long text may break a rule
 _WITH_TEXTS: Final = (BEFORE_TOOL, "PostToolUse", "AfterTool")
 """The events whose edits rules are about."""
 
@@ -137,7 +138,7 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         transcript=path("transcript"),
         text=text("prompt")[:_PROMPT_MAX],
         kind_of_agent=text("kind"),
-        command=text("command")[:_COMMAND_MAX],
+        command=text("command")[: _CALL_MAX if text("event") == BEFORE_TOOL else _COMMAND_MAX],
         output=ends("\n".join(filter(None, (ends(text("output")), ends(text("stderr")))))),
         error=ends(text("error")),
         file=path("file"),

@@ -36,6 +36,7 @@ ALLOWED: Final = {
     "hooks/event.py _DIALECTS": "clients",
     "hooks/event.py _SHELLS": "clients' names of tools",
     "hooks/event.py _COMMAND_MAX": "how much is read",
+    "hooks/event.py _CALL_MAX": "how much is read",
     "hooks/event.py _PATH_MAX": "how much is read",
     "hooks/event.py _PROMPT_MAX": "how much is read",
     "hooks/event.py event_of": "keys of an event",

@@ -267,7 +267,7 @@ def before(tool: str, **given: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("tool", "given", "wanted"),
     [
-        ("Bash", {"command": "m" * 9_000}, {"command": "m" * 8_000}),
+        ("Bash", {"command": "m" * 65_000}, {"command": "m" * 64_000}),
         ("Write", {"file_path": "/a", "content": "new"}, {"file": "/a", "content": "new"}),
         ("Write", {"file_path": "/a", "content": "n" * 200_000}, {"file": "/a", "content": "n" * 100_000}),
         (

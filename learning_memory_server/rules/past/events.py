@@ -23,7 +23,7 @@ from learning_memory_server.lessons.errors.transcripts import (
     text_of,
 )
 from learning_memory_server.lessons.errors.watch import Ran
-from learning_memory_server.rules.shell.script import READ_MAX
+from learning_memory_server.rules.shell.shortening import LONG_MAX
 from learning_memory_server.system.recent import Recent
 
 _NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})
@@ -167,6 +167,6 @@ def slim(event: Event) -> Event:
     if isinstance(event, Prompt):
         return event._replace(text=event.text[:_PROMPT_MAX])
     asked = event if isinstance(event, Asked) else event.asked
-    kept = {key: text_of(asked.given[key])[:READ_MAX] for key in _NAMES if key in asked.given}
+    kept = {key: text_of(asked.given[key])[:LONG_MAX] for key in _NAMES if key in asked.given}
     asked = asked._replace(given=kept)
     return asked if isinstance(event, Asked) else event._replace(asked=asked, ran=None)
