@@ -84,7 +84,7 @@ def test_a_review_has_five_answers_and_new_sessions_keep_to_those_that_are_a_yes
     texts = NO_TRAILER, "We use pnpm, not npm", INSTEAD, NO_PUSH, "Never force push"
     place = {text: 1 + sorted(texts, key=listed.index).index(text) for text in texts}
     keys = " ".join(f"{key} {place[text]}" for key, text in zip("yenld", texts, strict=True))
-    person(shop, "review", typed=(keys, "We use yarn, not npm"))
+    person(shop, "review", typed=(keys, "We use yarn, not npm", "y"))
 
     calls = (BREAKS, "npm ci", "tea brew pot", "git push nowhere", "git push --force nowhere")
     session = shop.session("tidy up", [*(later(run(each)) for each in calls), say("All done.")])
