@@ -25,7 +25,7 @@ _EMOJI_NAMES: Final = frozenset(
 )
 """Names of emojis that stand in messages; another word between colons may be a part of a route."""
 _AFTER_NAME: Final = re.compile(
-    r"(?:[\s,/\[\]-]*(?:code|opus|sonnet|haiku|fable|cli|agents?|bot|ai|assistant|pro|flash|chat|gpt|o?\d[\w.]*|v?\d[\w.]*|\([^)]*\)))*"
+    r"(?:[\s,/\[\]-]*+(?:code|opus|sonnet|haiku|fable|cli|agents?|bot|ai|assistant|pro|flash|chat|gpt|[ov]?\d[\w.]*+|\([^()]*+\)))*+"
     r"\s*(?:<.*)?$"
 )
 """What stands behind the name of an AI, as a person's other name does not."""
