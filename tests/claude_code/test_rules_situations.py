@@ -8,7 +8,7 @@ from threading import Timer
 
 import pytest
 
-from learning_memory_server.model.rule import RuleState
+from learning_memory_server.model.rule import RuleState, short_id
 from tests.claude_code.conftest import PLUGIN, ClaudeCode
 from tests.claude_code.model import Block, Said, delegate, run, say, use
 from tests.claude_code.story import (
@@ -260,7 +260,7 @@ def test_10_one_command_shows_a_rule_and_one_takes_it_back(claude: ClaudeCode) -
         terminal.prompts("commit this")
         terminal.waits(lambda: "rulesoff" in terminal.shown(), "the person is not told how to switch rules off")
         # Which rule it was stands on the screen, by its id.
-        assert rules(claude)[NO_TRAILER].id in terminal.shown()
+        assert short_id(rules(claude)[NO_TRAILER].id) in terminal.shown()
         terminal.sees("Done.")
 
     name = named(claude, NO_TRAILER)

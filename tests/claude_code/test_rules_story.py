@@ -55,10 +55,10 @@ def test_a_person_chooses_lines_of_the_report_and_the_next_session_keeps_to_them
     listed = person(shop, "rules")
     assert "before: 6 of 6 broken; since: 1 followed, 1 reminded, 0 broken in 1 session" in listed
     assert "before: 3 of 6 broken; since: 1 followed, 1 reminded, 0 broken in 1 session" in listed
-    # What was answered is no line any more.
+    # What was answered is no question any more: it counts since the yes, and these transcripts say they are of later.
     left = person(shop, "report", typed=("",))
-    assert NO_TRAILER not in left
-    assert INSTEAD not in left
+    assert f'your rule "{NO_TRAILER}" broken in 3 of 4 commits since your yes' in left
+    assert "CLAUDE.md" not in left
 
 
 @pytest.mark.parametrize(
