@@ -147,14 +147,14 @@ class Advisor:
         return [each.rule for each in accepted if passes(each, situation)]
 
     def _with_left_out(self, shown: Shown, offered: Sequence[Candidate], situation: Situation) -> Shown:
-        """Return what is shown at a start, with what is not: rules without room, and lessons of an unknown folder."""
+        """Add two notices to the advice at a start: about rules without room, and about an unconfirmed folder."""
         rules = [each for each in offered if each.kind is AdviceKind.RULE and passes(each, situation)]
         unconfirmed = text.UNCONFIRMED if text.hides(offered, situation.caller) else ""
         left = sentences.left_out(sum(each not in shown.candidates for each in rules))
         return replace(shown, text=f"{shown.text}{unconfirmed}", line=left)
 
     async def would_show(self, trigger: Trigger, caller: Caller, broken: Sequence[Rule] = ()) -> Shown:
-        """Return what of rules a new agent that has edited something would be shown; nothing is recorded.
+        """Return the rules that a new agent would be shown after an edit. Nothing is recorded.
 
         `broken` are the rules that a call breaks, if the trigger does not say what the call is.
         """
@@ -196,7 +196,7 @@ class Advisor:
         )
 
     def _shown_again(self, advice: Advice, trigger: Trigger, caller: Caller) -> Shown:
-        """Return what a line of the log has shown, without what was forgotten since."""
+        """Return the advice of a line of the log once more. Things that were forgotten since are left out."""
         found = ((item, self._thing_of(item)) for item in advice.items)
         candidates = [Candidate(it, item.reason or Reason.SIMILAR, score=item.score) for item, it in found if it]
         rules = [each.rule for each in candidates if trigger.kind is TriggerKind.CALL]

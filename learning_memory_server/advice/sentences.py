@@ -15,7 +15,7 @@ ALL = "learning-memory-server rules"
 
 
 def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
-    """Return what a client is to do with a call; None if it runs."""
+    """Return the decision on a call, with its reason; None if the call runs."""
     if meeting.ruling is Ruling.RUN:
         return None
     if meeting.ruling is Ruling.ASK:
@@ -34,7 +34,7 @@ def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
 
 
 def beside(meeting: Meeting, now: datetime) -> str:
-    """Return what an agent reads of a call that a person was asked about: the question is not for the agent."""
+    """Return the text for an agent whose person was asked about a call: the client shows the agent no reason."""
     if meeting.ruling is not Ruling.ASK:
         return ""
     return (
@@ -52,12 +52,12 @@ def person_of(meeting: Meeting) -> str:
 
 
 def after(rules: Sequence[Rule], now: datetime) -> str:
-    """Return what an agent reads after a call that ran, although it breaks rules."""
+    """Return the text for an agent whose call ran and broke rules."""
     return f"{named(rules, now)} The last call broke {_it(rules)}." if rules else ""
 
 
 def at_end(rules: Sequence[Rule], now: datetime) -> str:
-    """Return what an agent reads that is about to end its work without what rules want, as far as a machine sees it."""
+    """Return the text for an agent that ends its work and has not followed rules about the end of work."""
     if not rules:
         return ""
     is_seen = all(each.pattern for each in rules)
