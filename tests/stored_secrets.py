@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.journal.codec import VALUE
+from learning_memory_server.journal.kinds import VALUE
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.vocabulary import OutcomeStatus

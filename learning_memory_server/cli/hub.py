@@ -17,7 +17,7 @@ from learning_memory_server.cli.access import find_hub, stop_running_hub
 from learning_memory_server.cli.rules import status as rules_status
 from learning_memory_server.cli.rules.waiting import waiting
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.codec import without_empty
+from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier

@@ -12,7 +12,8 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.rules.report import document_of
-from learning_memory_server.journal.codec import FAILURE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import FAILURE
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.rules.past.report import PastReport

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Self
 
 from learning_memory_server.embedding.tokens import TokenMeasure
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
-from learning_memory_server.journal.codec import without_empty
+from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.model.memory import Chunking, Memory
 from learning_memory_server.model.stored import WRITTEN
 

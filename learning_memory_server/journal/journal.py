@@ -7,8 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal import codec
-from learning_memory_server.journal.codec import GHAP, KINDS, PROJECT, RETIRED, DamagedLineError, content_of
+from learning_memory_server.journal import codec, kinds
+from learning_memory_server.journal.codec import DamagedLineError, content_of
+from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED
 from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
@@ -147,7 +148,7 @@ class Journal:
                 raise ValueError(path.name)
         except JournalUnavailableError:
             raise
-        except codec.MALFORMED as error:
+        except kinds.MALFORMED as error:
             raise JournalUnavailableError(
                 f"The open entry {path.name} cannot be read"
                 + (f": {error}." if isinstance(error, DamagedLineError) else "."),

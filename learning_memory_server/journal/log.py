@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import structlog
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, RecordKind
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
+from learning_memory_server.journal.kinds import RecordKind
 from learning_memory_server.system import files
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import JournalRecord, RecordKind
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import RecordKind
 from learning_memory_server.journal.log import Log
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure

@@ -9,15 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.journal.codec import (
-    KINDS,
-    DamagedLineError,
-    JournalRecord,
-    content_of,
-    open_file_of,
-    with_data,
-)
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of, open_file_of, with_data
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import KINDS
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactedData, redact_data

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from learning_memory_server.journal.codec import without_empty
+from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.lessons.effects import Effects
 from learning_memory_server.lessons.files.freshness import Freshness
 from learning_memory_server.model.caller import Caller

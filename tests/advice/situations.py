@@ -42,7 +42,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.index.engines.base import Hit, Record
 from learning_memory_server.index.recipe import embed
-from learning_memory_server.journal.codec import RULE
+from learning_memory_server.journal.kinds import RULE
 from learning_memory_server.lessons.values.log import document_of
 from learning_memory_server.model.advice import AdviceKind, Citation, Effect, TriggerKind
 from learning_memory_server.model.answer import Answer, Said

@@ -8,8 +8,9 @@ from typing import Any, Final
 import pytest
 
 from learning_memory_server.advice.log import AdviceLog, at_error, without_advice
-from learning_memory_server.journal.codec import ADVICE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import ADVICE
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.model.advice import Advice, AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.failure import Failure, failure_id

@@ -18,7 +18,7 @@ import pytest
 
 from learning_memory_server.cli.demo import examples, open_example
 from learning_memory_server.index.document import axis_texts
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier

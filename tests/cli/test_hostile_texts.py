@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model.entry import Lesson

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from learning_memory_server.cli.searching import Findings, Hit, HitKind
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system.locking import exclusive
 from tests.cli.kept import ERROR, MEMORIES, VALUE

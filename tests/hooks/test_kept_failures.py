@@ -4,8 +4,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from learning_memory_server.journal.archive.contents import checked_record
-from learning_memory_server.journal.codec import FAILURE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import FAILURE
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.model.advice import AdviceKind, Item, Reason
 from learning_memory_server.model.failure import Failure, failure_id

@@ -11,7 +11,7 @@ from learning_memory_server.advice import constants
 from learning_memory_server.advice.finder import LessonFinder
 from learning_memory_server.index.document import documents_of
 from learning_memory_server.index.queries import ExperienceQuery
-from learning_memory_server.journal.codec import VALUE
+from learning_memory_server.journal.kinds import VALUE
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.services import Services

@@ -10,7 +10,8 @@ import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, serving
 from tests.server.agent import ENTRY

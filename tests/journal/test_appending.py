@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import VALUE
+from learning_memory_server.journal.kinds import VALUE
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system import files
 from tests.journal.test_log import log, record, segment

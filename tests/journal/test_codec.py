@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, without_empty
+from learning_memory_server.journal.kinds import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, without_empty
 from learning_memory_server.model.advice import Advice, AdviceKind, Effect, Item, Reason, TriggerKind
 from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.failure import Failure

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.journal.mortal import deaths

@@ -8,8 +8,9 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.archive.writing import take_snapshot
-from learning_memory_server.journal.codec import GHAP, JournalRecord, digest
+from learning_memory_server.journal.codec import JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.log import Log
 from learning_memory_server.version import JOURNAL_FORMAT
 from tests.support import CONFIRMED, NOON, TickingClock, ghap, in_format, numbered

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.entry import Ghap
 from tests.support import CONFIRMED, NOON, ghap, numbered
 

@@ -21,8 +21,9 @@ from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import ARCHIVE_VERSION, MANIFEST, open_archive
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.model.advice import Advice, AdviceKind, Citation, Effect, Item, Reason, TriggerKind
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause

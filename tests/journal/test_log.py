@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import GHAP, VALUE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP, VALUE
 from learning_memory_server.journal.log import Log
 from tests.processes import python
 from tests.support import NOON
@@ -263,7 +264,8 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system import files
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.codec import VALUE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import VALUE
 
 log = Log(Path(sys.argv[1]), VALUE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)

@@ -11,8 +11,9 @@ from learning_memory_server.index.document import digest_of, documents_of
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.archive.contents import checked_thing
 from learning_memory_server.journal.archive.writing import take_snapshot
-from learning_memory_server.journal.codec import FAILURE, GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import FAILURE, GHAP
 from learning_memory_server.journal.records import FailureLog
 from tests.journal.archive.making import failure_record
 from tests.support import ALICE, NOON, ghap, numbered

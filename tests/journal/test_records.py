@@ -6,8 +6,9 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.entry import Ghap
 from tests.support import NOON, numbered

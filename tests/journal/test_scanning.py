@@ -7,8 +7,9 @@ import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.redaction.base import Redacted
 from learning_memory_server.redaction.redactor import build_redactor

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.journal.codec import MEMORY, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import MEMORY
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.memory import Memory, Refusal, new_memory_id
 from learning_memory_server.model.rule import (

@@ -23,8 +23,9 @@ from learning_memory_server.hooks.event import event_of
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.hub.front.link import hello_of
 from learning_memory_server.journal.answers import Answers
-from learning_memory_server.journal.codec import RULE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import RULE
 from learning_memory_server.lessons.errors.transcripts import Passed, beginning_of
 from learning_memory_server.model.advice import AdviceKind
 from learning_memory_server.model.caller import session_hash

@@ -10,7 +10,8 @@ import pytest
 
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.journal.archive.writing import take_snapshot
-from learning_memory_server.journal.codec import MEMORY, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import MEMORY
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.trigger import Trigger

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Run
 from learning_memory_server.server.composition.services import Services

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.journal.codec import RULE
+from learning_memory_server.journal.kinds import RULE
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, When, new_rule_id
 from learning_memory_server.server.composition.services import Services
 from tests.services import run

@@ -30,8 +30,8 @@ from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import Owner, find_owner, new_owner, open_owner, settle_owner
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE, Blueprints
-from learning_memory_server.journal.codec import KINDS
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import KINDS
 from learning_memory_server.journal.log import Log
 from learning_memory_server.model.server import KnownServer
 from learning_memory_server.server.composition.backends import open_server

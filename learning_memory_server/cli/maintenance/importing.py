@@ -19,7 +19,8 @@ from learning_memory_server.journal.archive.comparison import Comparison, Differ
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive, store_key
-from learning_memory_server.journal.codec import GHAP, PROJECT, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP, PROJECT
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings

@@ -10,7 +10,7 @@ from learning_memory_server.cli.access import Connection
 from learning_memory_server.cli.command import Offline
 from learning_memory_server.cli.sharing import secrets_finder
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import RULE
+from learning_memory_server.journal.kinds import RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import Rule, RuleState, When

@@ -12,7 +12,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.journal.codec import SERVER, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import SERVER
 from learning_memory_server.journal.log import Log
 from learning_memory_server.model.server import KnownServer
 from learning_memory_server.system.servers import HERE, is_here

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from learning_memory_server.journal.archive.contents import Contents, as_imported, is_forgotten
-from learning_memory_server.journal.codec import GHAP, RULE, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP, RULE
 from learning_memory_server.model.entry import Ghap
 
 

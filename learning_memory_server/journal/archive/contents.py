@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal import codec
+from learning_memory_server.journal import kinds
 from learning_memory_server.journal.archive.reading import JOURNAL, OPEN, Archive
 from learning_memory_server.journal.checks import check_clusters, is_id, leaves
-from learning_memory_server.journal.codec import MALFORMED, DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import MALFORMED
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
@@ -21,17 +22,17 @@ from learning_memory_server.redaction.base import shortened_markers
 
 def checked_record(record: JournalRecord) -> JournalRecord:
     """Return an imported record in the form that may be stored; refuse what this program would not have written."""
-    if record.kind == codec.CLUSTERS.kind:
+    if record.kind == kinds.CLUSTERS.kind:
         with _named(record):
             check_clusters(record.id, record.data)
         return record
     thing = checked_thing(record)
-    return replace(record, data=codec.KINDS[record.kind].encode(thing))
+    return replace(record, data=kinds.KINDS[record.kind].encode(thing))
 
 
 def checked_thing(record: JournalRecord) -> Any:
     """Return the checked thing of a record that is not about clusters. An open entry is an orphan."""
-    kind = codec.KINDS.get(record.kind)
+    kind = kinds.KINDS.get(record.kind)
     if kind is None or kind.check is None:
         raise InvalidInputError(f"this program does not know records of the kind {record.kind!r}.")
     with _named(record):
@@ -63,7 +64,7 @@ def _named(record: JournalRecord) -> Iterator[None]:
 
 def entry_of_record(record: JournalRecord) -> Ghap:
     """Return the resolved entry in a journal line; refuse anything else; see `checked_record`."""
-    if record.kind != codec.GHAP.kind:
+    if record.kind != kinds.GHAP.kind:
         raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
     entry: Ghap = checked_thing(record)
     if entry.resolution is None:
@@ -77,7 +78,7 @@ def parse_open(text: bytes) -> Ghap:
         data = content_of(text)
     except DamagedLineError as error:
         raise InvalidInputError(f"the open entry is damaged: {error}.") from None
-    entry: Ghap = checked_thing(JournalRecord(codec.GHAP.kind, str(data.get("id")), utc_now(), data))
+    entry: Ghap = checked_thing(JournalRecord(kinds.GHAP.kind, str(data.get("id")), utc_now(), data))
     if entry.resolution is not None:
         raise InvalidInputError("the open entry is resolved.")
     return entry
@@ -104,7 +105,7 @@ class Contents:
 
     def drop_forgotten(self) -> None:
         """Remove what is forgotten, and open entries that are resolved."""
-        gone = {record_id for kind, record_id in self.forgotten if kind == codec.GHAP.kind}
+        gone = {record_id for kind, record_id in self.forgotten if kind == kinds.GHAP.kind}
         self.entries = {name: entry for name, entry in self.entries.items() if name not in gone}
         self.open = {name: entry for name, entry in self.open.items() if name not in gone and name not in self.entries}
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
@@ -116,14 +117,14 @@ class Contents:
         self.records = {
             key: as_imported(record)
             for key, record in self.records.items()
-            if record.kind not in {codec.ANSWER.kind, codec.PROJECT.kind, codec.RULE_COUNT.kind}
+            if record.kind not in {kinds.ANSWER.kind, kinds.PROJECT.kind, kinds.RULE_COUNT.kind}
         }
 
 
 def as_imported(record: JournalRecord) -> JournalRecord:
     """Return a checked record as it is kept of another store: of a rule, a suggestion."""
     marked = replace(record, data={**record.data, "imported": True})
-    return checked_record(marked) if record.kind == codec.RULE.kind else marked
+    return checked_record(marked) if record.kind == kinds.RULE.kind else marked
 
 
 def contents_of(archive: Archive) -> Contents:
@@ -158,13 +159,13 @@ def contents_of(archive: Archive) -> Contents:
 
 def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable[str]) -> Contents:
     """Return the contents of a journal, without changing it."""
-    others = [journal.logs[each.file].read() for each in codec.KINDS.values() if each.check and each is not codec.GHAP]
+    others = [journal.logs[each.file].read() for each in kinds.KINDS.values() if each.check and each is not kinds.GHAP]
     contents = Contents(
         entries={entry.id: entry for entry in entries},
         open={entry.id: entry for entry in journal.open_entries()},
         records={(record.kind, record.id): record for log in others for record in log.records},
         clusters=journal.clusters.read().records,
-        forgotten={(codec.GHAP.kind, ghap_id) for ghap_id in forgotten}.union(*(log.forgotten for log in others)),
+        forgotten={(kinds.GHAP.kind, ghap_id) for ghap_id in forgotten}.union(*(log.forgotten for log in others)),
     )
     contents.drop_forgotten()
     return contents
@@ -175,11 +176,11 @@ def _take(contents: Contents, record: JournalRecord) -> None:
         if not is_id(record.id):
             raise InvalidInputError(f"id: {record.id!r} is not a valid id.")
         contents.forgotten.add((record.kind, record.id))
-    elif record.kind == codec.GHAP.kind:
+    elif record.kind == kinds.GHAP.kind:
         contents.entries[record.id] = entry_of_record(record)
-    elif record.kind == codec.CLUSTERS.kind:
+    elif record.kind == kinds.CLUSTERS.kind:
         contents.clusters.append(checked_record(record))
-    elif record.kind not in codec.KINDS or codec.KINDS[record.kind].is_archived:
+    elif record.kind not in kinds.KINDS or kinds.KINDS[record.kind].is_archived:
         contents.records[record.kind, record.id] = checked_record(record)
 
 
@@ -187,10 +188,10 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
     """Return whether a record, or the entry, the value or the rule that it is about, is forgotten."""
     if (record.kind, record.id) in forgotten:
         return True
-    if record.kind == codec.RULE_COUNT.kind:
-        return (codec.RULE.kind, record.data.get("rule")) in forgotten
-    if record.kind == codec.ADVICE.kind:
+    if record.kind == kinds.RULE_COUNT.kind:
+        return (kinds.RULE.kind, record.data.get("rule")) in forgotten
+    if record.kind == kinds.ADVICE.kind:
         shown = {item["id"] for item in record.data["items"]} | {record.data.get("ghap_id")}
-        return any((kind, name) in forgotten for kind in (codec.GHAP.kind, codec.VALUE.kind) for name in shown)
-    about = ((codec.VALUE.kind, record.data.get("value_id")), (codec.GHAP.kind, record.data.get("ghap_id")))
-    return record.kind == codec.VERDICT.kind and any(key in forgotten for key in about)
+        return any((kind, name) in forgotten for kind in (kinds.GHAP.kind, kinds.VALUE.kind) for name in shown)
+    about = ((kinds.VALUE.kind, record.data.get("value_id")), (kinds.GHAP.kind, record.data.get("ghap_id")))
+    return record.kind == kinds.VERDICT.kind and any(key in forgotten for key in about)

@@ -7,7 +7,8 @@ from typing import Final
 from learning_memory_server.journal.archive.contents import Key, is_forgotten
 from learning_memory_server.journal.archive.reading import DAMAGED, JOURNAL, OPEN, Archive, Manifest, open_archive
 from learning_memory_server.journal.archive.writing import Snapshot, names_any, write_archive
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 

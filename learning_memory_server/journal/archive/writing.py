@@ -26,18 +26,9 @@ from learning_memory_server.journal.archive.reading import (
     most_bytes,
     open_archive,
 )
-from learning_memory_server.journal.codec import (
-    ANSWER,
-    CLUSTERS,
-    KINDS,
-    PROJECT,
-    RETIRED,
-    RULE_COUNT,
-    DamagedLineError,
-    JournalRecord,
-    content_of,
-)
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import ANSWER, CLUSTERS, KINDS, PROJECT, RETIRED, RULE_COUNT
 from learning_memory_server.journal.log import Line, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.limits import BACKUPS_KEPT

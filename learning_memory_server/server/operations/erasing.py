@@ -14,7 +14,8 @@ from learning_memory_server.errors import AWAY, InvalidInputError, LearningMemor
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.memory_chunks import point_ids
-from learning_memory_server.journal.codec import GHAP, KINDS, MEMORY, RULE, RULE_COUNT, VALUE, JournalRecord, with_data
+from learning_memory_server.journal.codec import JournalRecord, with_data
+from learning_memory_server.journal.kinds import GHAP, KINDS, MEMORY, RULE, RULE_COUNT, VALUE
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal

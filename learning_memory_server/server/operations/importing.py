@@ -7,10 +7,11 @@ import msgspec
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import documents_of
-from learning_memory_server.journal import codec
+from learning_memory_server.journal import kinds
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.archive.contents import checked_record, checked_thing
-from learning_memory_server.journal.codec import JournalRecord, RecordKind
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import RecordKind
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Rule
@@ -33,22 +34,22 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
         return [thing for name, thing in checked if name == kind.kind]
 
     # Clusters before any entry: otherwise the clusterer would number the entries' clusters itself.
-    clusters = _import_clusters(services, [record for kind, record in checked if kind == codec.CLUSTERS.kind])
-    resolved = services.collector.add_resolved([entry for entry in of(codec.GHAP) if entry.resolution])
+    clusters = _import_clusters(services, [record for kind, record in checked if kind == kinds.CLUSTERS.kind])
+    resolved = services.collector.add_resolved([entry for entry in of(kinds.GHAP) if entry.resolution])
     services.writer.postpone([document for entry in resolved for document in documents_of(entry)])
-    memories = services.memory_log.add_new(of(codec.MEMORY))
+    memories = services.memory_log.add_new(of(kinds.MEMORY))
     services.writer.postpone([chunk for each in memories for chunk in services.memory_log.documents_of(each)])
     added: list[Any] = [
         *clusters,
         *resolved,
-        *services.collector.add_open([entry for entry in of(codec.GHAP) if not entry.resolution]),
-        *services.values.add_new(of(codec.VALUE)),
-        *services.verdicts.import_new(of(codec.VERDICT), gone),
-        *services.advice_log.import_new(of(codec.ADVICE), gone),
-        *services.failure_log.add_new(of(codec.FAILURE)),
-        *services.answers.add_new(of(codec.ANSWER)),
-        *services.rule_log.add_new(_unanswered(services, of(codec.RULE))),
-        *services.rule_counts.add_new(each for each in of(codec.RULE_COUNT) if each.rule not in rules_gone),
+        *services.collector.add_open([entry for entry in of(kinds.GHAP) if not entry.resolution]),
+        *services.values.add_new(of(kinds.VALUE)),
+        *services.verdicts.import_new(of(kinds.VERDICT), gone),
+        *services.advice_log.import_new(of(kinds.ADVICE), gone),
+        *services.failure_log.add_new(of(kinds.FAILURE)),
+        *services.answers.add_new(of(kinds.ANSWER)),
+        *services.rule_log.add_new(_unanswered(services, of(kinds.RULE))),
+        *services.rule_counts.add_new(each for each in of(kinds.RULE_COUNT) if each.rule not in rules_gone),
         *memories,
     ]
     return {"added": [each.id for each in added]}
@@ -77,11 +78,11 @@ async def apply_deletions(
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
-    about = {*forgotten.get(codec.GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
+    about = {*forgotten.get(kinds.GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
     for kind, log in learned(services).items():
         looked = log.look_up(forgotten.get(kind, ()))
         # A rule that is here is forgotten by a person alone.
-        found = [each.id for each in looked.found] if existing_too and kind != codec.RULE.kind else []
+        found = [each.id for each in looked.found] if existing_too and kind != kinds.RULE.kind else []
         gone = log.forget([*looked.unknown, *found], services.clock(), unknown_too=True)
         reply["noted"] += len(looked.unknown)
         reply["forgotten"] += len(found)
@@ -106,10 +107,10 @@ def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
         raise InvalidInputError(f"{place}: {error}.") from None
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
-    if record.kind == codec.PROJECT.kind:
+    if record.kind == kinds.PROJECT.kind:
         raise InvalidInputError(f"{place}: what projects are called is changed while no hub runs.")
     try:
-        return record.kind, checked_record(record) if record.kind == codec.CLUSTERS.kind else names.renamed(
+        return record.kind, checked_record(record) if record.kind == kinds.CLUSTERS.kind else names.renamed(
             checked_thing(record)
         )
     except InvalidInputError as error:

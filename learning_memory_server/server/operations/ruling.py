@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.journal.codec import MALFORMED, RULE
+from learning_memory_server.journal.kinds import MALFORMED, RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller

@@ -15,7 +15,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.entries.open_entries import EntryOwner, named
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import without_empty
+from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.lessons.calibration import track_record
 from learning_memory_server.lessons.files.anchoring import Anchoring
 from learning_memory_server.lessons.notes import EntryNotes

@@ -10,7 +10,7 @@ from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
 from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, Explanation
 from learning_memory_server.index.ranking.terms import shared_terms
-from learning_memory_server.journal.codec import without_empty
+from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Revision
 from learning_memory_server.model.lines import preview

@@ -5,7 +5,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.journal.codec import without_empty
+from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.lessons.errors.figures import Figures, figures_of
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.server.views import fields

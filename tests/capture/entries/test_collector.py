@@ -11,8 +11,9 @@ from learning_memory_server.errors import (
     NoActiveGhapError,
     NotFoundError,
 )
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Lesson, Revision, RootCause
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory, Strategy, Tier

@@ -16,8 +16,9 @@ from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import DiskFullError, NoActiveGhapError, NotFoundError
 from learning_memory_server.index.document import Collection, documents_of, point_id
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy
 from tests.support import (

@@ -14,7 +14,8 @@ from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
-from learning_memory_server.journal.codec import MEMORY, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import MEMORY
 from learning_memory_server.model import limits
 from tests.capture.memories.shelf import LONG, TEXT, Shelf, open_shelf, reloaded
 from tests.support import ALICE, BOB, CAROL, NOON, cancel

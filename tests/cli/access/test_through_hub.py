@@ -20,7 +20,8 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION

@@ -17,8 +17,9 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import hub_for, is_alive, state_of, until

@@ -14,8 +14,9 @@ from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.archive.contents import Contents, contents_here
 from learning_memory_server.journal.archive.reading import open_archive, store_key
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.memory import Memory, Refusal

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.archive.making import value_record, verdict_record
 from tests.support import CAROL, NOON, forget, ghap, numbered

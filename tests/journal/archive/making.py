@@ -13,8 +13,9 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
-from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT, JournalRecord, digest
+from learning_memory_server.journal.codec import JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import ADVICE, FAILURE, MEMORY, VALUE, VERDICT
 from learning_memory_server.model.advice import Advice, AdviceKind, Item, TriggerKind
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Memory

@@ -10,8 +10,9 @@ from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import purge_archive
 from learning_memory_server.journal.archive.writing import back_up, list_backups, take_snapshot
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from tests.journal.archive.making import (
     archived,

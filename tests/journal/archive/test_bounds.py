@@ -12,8 +12,9 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive import reading
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import Bounded, most_bytes, open_archive
-from learning_memory_server.journal.codec import MEMORY, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import MEMORY
 from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.model.memory import Memory
 from tests.journal.archive.making import archived, compressed, forged, read_back, sealed

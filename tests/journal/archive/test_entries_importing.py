@@ -11,7 +11,8 @@ import pytest
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.archive.contents import entry_of_record, parse_open
 from learning_memory_server.journal.archive.entries_importing import ParsedEntries, find_category, parse_entries
-from learning_memory_server.journal.codec import GHAP, JournalRecord, open_file_of
+from learning_memory_server.journal.codec import JournalRecord, open_file_of
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.entry import Revision
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier

@@ -11,8 +11,9 @@ import pytest
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.archive.contents import checked_record, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.archive.making import (
     archived,

@@ -7,8 +7,9 @@ import pytest
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.reading import Manifest, open_archive
 from learning_memory_server.journal.archive.rewriting import redact_archive
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from learning_memory_server.journal.scanning import Scanner
 from learning_memory_server.redaction.redactor import build_redactor
 from tests.journal.archive.making import archived, members_of, memory_record

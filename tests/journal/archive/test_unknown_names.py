@@ -12,17 +12,9 @@ from hypothesis import given, settings, strategies as st
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.contents import checked_thing, entry_of_record
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    FAILURE,
-    GHAP,
-    MEMORY,
-    VALUE,
-    VERDICT,
-    JournalRecord,
-    RecordKind,
-)
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, RecordKind
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.model.stored import Stored

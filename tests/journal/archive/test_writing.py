@@ -20,8 +20,9 @@ from learning_memory_server.journal.archive.writing import (
     take_snapshot,
     write_archive,
 )
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import GHAP
 from tests.journal.archive.making import archived, held, members_of, read_back
 from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InsufficientDataError, InvalidInputError
-from learning_memory_server.journal.codec import GHAP, MEMORY as MEMORIES, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP, MEMORY as MEMORIES
 from learning_memory_server.model.advice import Reason
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Memory

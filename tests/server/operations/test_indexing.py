@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.kinds import GHAP
 from tests.embedding.ollama_stub import OllamaStub
 from tests.index.engines.double import QdrantDouble
 from tests.services import opened, run
