@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.advice.parts import MeasuredModel
+from tests.advice.ruled import Session
 from tests.server.agent import at_work
 from tests.services import settings_in
 from tests.support import Parts, open_parts
@@ -30,3 +31,13 @@ async def services(settings: Settings) -> AsyncIterator[Services]:
     async with at_work(settings, load=MeasuredModel) as services:
         services.room.has_deadline = False
         yield services
+
+
+@pytest.fixture
+def accept(services: Services) -> Callable[..., None]:
+    return services.rule_log.add
+
+
+@pytest.fixture
+def session(services: Services) -> Session:
+    return Session(services)
