@@ -14,19 +14,15 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 from unittest import mock
 
-import numpy as np
-
-from benchmarks.ranking import Wrapped
 from learning_memory_server.advice import observer
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.advice.candidates import Candidate, Observed, Shown
@@ -35,8 +31,7 @@ from learning_memory_server.advice.matters import age
 from learning_memory_server.advice.names import Names
 from learning_memory_server.advice.sources.lessons import LessonsSource
 from learning_memory_server.advice.sources.ties import TiesSource
-from learning_memory_server.embedding.base import Embedder, Vectors
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.embedding.scale import DEFAULT_SCALE
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import Collection, Document
@@ -54,6 +49,7 @@ from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
+from tests.advice.remembering import model
 from tests.lessons.values.parts import value
 from tests.support import InProcessFitting, TickingClock
 
@@ -76,34 +72,6 @@ _KINDS: Final = {
 
 
 _OF_SUBAGENTS: Final = {TriggerKind.SUBAGENT_START, TriggerKind.SUBAGENT_STOP}
-
-
-class Remembering(Wrapped):
-    """The packaged model, which reads each text once."""
-
-    def __init__(self, inner: Embedder) -> None:
-        super().__init__(inner)
-        self._vectors: dict[tuple[bool, str], Vectors] = {}
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimension)."""
-        return self._all(texts, self._inner.embed_documents, is_query=False)
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimension)."""
-        return self._all(texts, self._inner.embed_queries, is_query=True)
-
-    def _all(self, texts: Sequence[str], embed: Callable[[list[str]], Vectors], *, is_query: bool) -> Vectors:
-        for text in texts:
-            if (is_query, text) not in self._vectors:
-                self._vectors[is_query, text] = embed([text])[0]
-        return np.array([self._vectors[is_query, text] for text in texts], dtype=np.float32)
-
-
-@cache
-def model() -> Embedder:
-    """Return the model of all situations."""
-    return Remembering(load_packaged())
 
 
 @dataclass(frozen=True, slots=True)
