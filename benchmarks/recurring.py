@@ -24,10 +24,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from learning_memory_server.lessons.errors.transcripts import Passed, commands_in, find_transcripts
+from learning_memory_server.lessons.errors.transcripts import Passed, find_transcripts
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.rules.past.events import Over, events_in
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 
@@ -183,7 +184,7 @@ def sessions_in(place: Path) -> list[Session]:
     """Return the sessions of Claude Code's transcripts, in time order; subagents are sessions of their own."""
     found = []
     for path in find_transcripts(place, Passed()):
-        ran = list(commands_in(path, Passed()))
+        ran = [each.ran for each in events_in(path, Passed()) if isinstance(each, Over) and each.ran]
         if ran:
             name = Path(ran[0].folder or "").name or place.name
             found.append(Session(path.stem, name, ran[0].at, tuple(ran), _first_prompt(path)))

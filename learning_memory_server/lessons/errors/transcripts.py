@@ -25,15 +25,12 @@ from learning_memory_server.lessons.errors.outcomes import exit_status
 from learning_memory_server.lessons.errors.sanitize import ends
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.moment import parse_moment
-from learning_memory_server.system.recent import Recent
 
 LINE_MAX: Final = 4 * 1024 * 1024  # Bytes of a line that are read; longer lines are images
 SHELLS: Final = frozenset({"Bash", "PowerShell"})  # Claude Code's tools that run commands
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200  # Lines in which the beginning of a session is looked for. It is in the first or second one.
-_RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
 UNREADABLE: Final = (OSError, EOFError, zlib.error)
-_REJECTED: Final = b"The tool use was rejected (eg. if it was a file edit, the"
 _REFUSED: Final = re.compile(
     r"(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)\. "
     r"The tool use was rejected \(eg\. if it was a file edit, the new_string was NOT written to the file\)\."
@@ -109,50 +106,6 @@ def beginning_of(path: Path, passed: Passed) -> Beginning:
     return found
 
 
-def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Ran]:
-    """Yield the commands of a transcript that succeeded or failed, in the order of their ends, line by line.
-
-    Commands in the background, and refused or interrupted ones, are left out. `read` gets the number of bytes read.
-    """
-    waiting = Waiting()
-    try:
-        for line in lines_of(path, read):
-            if line and not any(mark in line for mark in _RELEVANT):
-                continue
-            if record := record_of(line):
-                yield from _ended(record, path, waiting)
-            else:
-                passed.lines += 1
-    except UNREADABLE as error:
-        passed.note(path, error)
-
-
-# The tool and the command or file of calls without a result, by their ids: in an interrupted session, some never end.
-Waiting = Recent[str, tuple[str, str]]
-
-
-def _results(record: dict[str, Any], waiting: Waiting) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Yield the results in a line, each after the id, the tool and the command or file of its call; keep new calls."""
-    message = record.get("message")
-    for part in parts_of(message.get("content")) if isinstance(message, dict) else ():
-        kinds = record.get("type"), part.get("type")
-        if kinds == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
-            keys = ("command", "file_path", "notebook_path")
-            call = next(filter(None, (text_of(given.get(key)) for key in keys)), "")
-            waiting[text_of(part.get("id"))] = text_of(part.get("name")), call
-        elif kinds == ("user", "tool_result"):
-            name = text_of(part.get("tool_use_id"))
-            if asked := waiting.pop(name, None):
-                yield name, *asked, part
-
-
-def _ended(record: dict[str, Any], path: Path, waiting: Waiting) -> Iterator[Ran]:
-    """Yield the commands that a line says have ended."""
-    for _, tool, asked, part in _results(record, waiting):
-        if tool in SHELLS and asked and (ran := ran_in(record, part, asked, path)):
-            yield ran
-
-
 def ran_in(record: dict[str, Any], part: dict[str, Any], command: str, path: Path) -> Ran | None:
     """Return the end of a command, None if it was refused or interrupted, or goes on in the background."""
     at, result = moment_of(record.get("timestamp")), record.get("toolUseResult")
@@ -182,30 +135,15 @@ class Refused(NamedTuple):
     session: str
 
 
-def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:
-    """Yield the calls that a person refused, as far as lines of a transcript tell, and keep those that wait.
+def refused_by(record: dict[str, Any], part: dict[str, Any], call: tuple[str, str, str]) -> Refused | None:
+    """Return a call, by its id, tool, and command or file, if a person refused it.
 
     Only an error of the client's own counts: whatever else has this text was written by somebody.
     """
-    for line in lines:
-        record = record_of(line) if b'"tool_use"' in line or _REJECTED in line else {}
-        for name, tool, call, part in _results(record, waiting):
-            if refused := refused_by(record, part, (name, tool, call)):
-                yield refused
-
-
-def refused_by(record: dict[str, Any], part: dict[str, Any], call: tuple[str, str, str]) -> Refused | None:
-    """Return a call, by its id, tool, and command or file, if a person refused it."""
     at, words = moment_of(record.get("timestamp")), _words_of(record, joined(parts_of(part.get("content"))))
     if part.get("is_error") is not True or not at or words is None or call[1].startswith(_DECIDED):
         return None
     return Refused(*call, words.strip(), at, text_of(record.get("cwd")), text_of(record.get("sessionId")))
-
-
-def refusals_in(path: Path) -> Iterator[Refused]:
-    """Yield the calls of a transcript that a person refused; nothing more once it cannot be read."""
-    with suppress(*UNREADABLE):
-        yield from refused_in(lines_of(path), Waiting())
 
 
 def _words_of(record: dict[str, Any], said: str) -> str | None:

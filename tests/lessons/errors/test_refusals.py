@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.lessons.errors.transcripts import Refused, Waiting, refusals_in, refused_in
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.suggesting.refusals import can_be_kept, refusal_of
 from tests.lessons.errors.imitations import imitations
+from tests.lessons.errors.reading import refusals_in
 from tests.lessons.errors.written import (
     NOON,
     OF_SUBAGENT,
@@ -58,27 +58,26 @@ def test_each_version_s_refusals_are_found(tmp_path: Path, shape: str) -> None:
     assert (found.words, found.folder, found.at) == (words, "/work/shop", NOON + timedelta(seconds=1))
 
 
-def test_lines_that_come_one_by_one_are_understood() -> None:
-    waiting, found = Waiting(), list[Refused]()
-    for line in lines_of(*(call for call, _ in SHAPES.values())):
-        found += refused_in([line.encode()], waiting)
-    assert [each.words for each in found] == [words for _, words in SHAPES.values()]
-    assert not waiting
+def test_several_refusals_are_found_in_their_order(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "a.jsonl", *(call for call, _ in SHAPES.values()))
+    assert [each.words for each in refusals_in(path)] == [words for _, words in SHAPES.values()]
 
 
-def test_none_is_invented() -> None:
-    made = list(imitations())
+def test_none_is_invented(tmp_path: Path) -> None:
+    made, path, found = list(imitations()), tmp_path / "a.jsonl", set[str]()
     assert len(made) > 100
-    found = {way for way, lines in made if list(refused_in([line.encode() for line in lines], Waiting()))}
+    for way, lines in made:
+        path.write_text("\n".join(lines), "utf-8")
+        found |= {way for _ in refusals_in(path)}
     assert found == set()
 
 
-def test_damaged_lines_are_passed_over() -> None:
-    lines = [line.encode() for line in lines_of(refused("git push", "no"))]
-    for line in lines:
-        list(refused_in([line[: len(line) // 2], b'"tool_use" [', b'"tool_use"' + b"[" * 100_000], Waiting()))
+def test_damaged_lines_are_passed_over(tmp_path: Path) -> None:
+    path, lines = tmp_path / "a.jsonl", lines_of(refused("git push", "no"))
     broken = json.dumps({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": 7, "input": []}]}})
-    assert len(list(refused_in([broken.encode(), *lines], Waiting()))) == 1
+    damaged = [line[: len(line) // 2] for line in lines]
+    path.write_text("\n".join([*damaged, '"tool_use" [', '"tool_use"' + "[" * 100_000, broken, *lines]), "utf-8")
+    assert len(refusals_in(path)) == 1
 
 
 async def test_a_refusal_has_no_secret_and_no_folder_of_this_machine(tmp_path: Path) -> None:

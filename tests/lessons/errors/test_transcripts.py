@@ -13,10 +13,10 @@ from learning_memory_server.lessons.errors.transcripts import (
     Beginning,
     Passed,
     beginning_of,
-    commands_in,
     find_transcripts,
     projects_folder,
 )
+from tests.lessons.errors.reading import commands_in
 from tests.lessons.errors.written import MISSING, NOON, Call, failed, lines_of, ran, write_transcript
 
 
