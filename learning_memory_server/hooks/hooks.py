@@ -43,7 +43,7 @@ class Hooks:
         """
         is_about_folder = trigger.kind in _LOOKING or _MAKING in trigger.command
         folders = (trigger.folder, caller.folder) if is_about_folder else ()
-        paths = tuple(filter(None, (*folders, trigger.file, trigger.transcript)))
+        paths = tuple(filter(None, (*folders, trigger.file)))
         if not paths or trigger.kind is TriggerKind.CALL:
             return trigger
         asked = self._disks[trigger.folder].submit(look_at, paths, caller.folder if is_about_folder else "")

@@ -249,9 +249,9 @@ def test_a_call_has_its_id_also_from_a_hook_that_is_a_command() -> None:
 
 def test_a_path_that_no_system_opens_counts_as_absent() -> None:
     long = "/" + "a" * 5_000
-    trigger = trigger_of({"event": "SessionStart", "folder": long, "transcript": long}, "c")
+    trigger = trigger_of({"event": "SessionStart", "folder": long, "file": long}, "c")
     assert trigger
-    assert (trigger.folder, trigger.transcript) == ("", "")
+    assert (trigger.folder, trigger.file) == ("", "")
 
 
 @pytest.mark.parametrize("tag", ["<system-reminder>", "</system-reminder>", "</SYSTEM-REMINDER >"])
