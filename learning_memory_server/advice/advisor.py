@@ -28,6 +28,7 @@ from learning_memory_server.model.value import Value
 from learning_memory_server.rules.session import Meeting, RuleSession, met_again
 
 if TYPE_CHECKING:
+    from learning_memory_server.advice.asking.asker import Asker
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.advice.observer import Observer
     from learning_memory_server.advice.room import Room
@@ -52,6 +53,7 @@ class Advisor:
     sessions: Sessions
     observer: Observer
     rules: Rules
+    asker: Asker
     live: LiveSessions
     clock: Clock
 
@@ -110,6 +112,19 @@ class Advisor:
             state.started_at = self.clock()
         self.rules.observe(trigger, caller, state.rules)
         trigger, observed = await self.observer.observe(trigger, caller, state)
+        self.asker.note(trigger, caller, state)
+        shown, is_line = await self._chosen(trigger, observed, caller, state)
+        # A question waits for a moment at which nothing else is said. At the end of work, it says what is open itself.
+        is_only_reminder = trigger.kind is TriggerKind.STOP and not shown.meeting.rules
+        if shown.decision or (shown.text and not is_only_reminder):
+            return shown, is_line
+        question = await self.asker.question(trigger, caller, state)
+        return (replace(shown, text=f"{question}\n") if question else shown), is_line
+
+    async def _chosen(
+        self, trigger: Trigger, observed: Observed, caller: Caller, state: SessionState
+    ) -> tuple[Shown, bool]:
+        """Return what the room chooses, and whether it is in the log."""
         rules = self._rules_in(self._situation(trigger, caller, state))
         if not rules and trigger.kind not in BUDGETS:
             return Shown(), False

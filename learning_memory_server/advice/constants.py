@@ -113,3 +113,26 @@ SHELL_WORDS: Final = frozenset({"do", "then", "else", "if", "while", "until"})
 
 WRONG_BELIEFS: Final = 5  # The newest wrong beliefs about a file that are looked at. situations, 2026-11: 2 changes
 WRONG_BELIEFS_SHOWN: Final = 2  # How many of them a session is shown. situations, 2026-11: 1 change
+
+# ---- Questions: see `asking`
+
+OWN_PARAGRAPH: Final = 300
+"""Characters of a paragraph that a person types; longer ones count as pasted."""
+CONCEDED_WITHIN: Final = 60
+"""Characters of an answer in which a concession stands."""
+CONCEDING: Final = (
+    *("you're right", "you are right", "you're absolutely right", "you are absolutely right", "good catch"),
+    *("great catch", "excellent catch", "nice catch", "good point", "fair point", "great point", "excellent point"),
+    *("good call", "my mistake", "my bad", "my apologies", "i apologize", "sorry,", "i was wrong", "i misread"),
+    *("i misunderstood", "i should have", "i shouldn't have", "that was wrong", "i overlooked", "i missed that"),
+)
+"""How an answer begins that concedes an objection."""
+QUESTION_MAX: Final = 120
+"""Characters of a message that is one question."""
+ADDRESSING: Final = frozenset("you your yours why i i'm i'd i've me we we're our let's please hmm mh".split())
+"""Words of which a message to an agent has one, and a pasted finding of a review has none."""
+ASKED_ABOUT: Final = frozenset({"refused", "interrupted", "conceded"})
+"""The kinds of signs that a question may be about."""
+FAILED_BEFORE: Final = 3  # Failures of a program before it works that are a sign
+EDITS_REMEMBERED: Final = 50  # The last edits of a session that may be taken back
+NEAR_ENTRIES: Final = 2  # Entries that a question names

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from learning_memory_server.advice.asking.signs import Signs
 from learning_memory_server.advice.candidates import Shown
 from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.caller import Caller
@@ -34,6 +35,7 @@ class SessionState:
     loaded: set[str] = field(default_factory=set)  # ids of the lessons and rules that its client loads by itself
     answers: Recent[str, Task[tuple[Shown, bool]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
     tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
+    signs: Signs = field(default_factory=Signs)
     rules: RuleSession = field(default_factory=RuleSession)
     rules_off_until: datetime | None = None
 

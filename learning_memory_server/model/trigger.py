@@ -18,6 +18,7 @@ class Trigger:
     key: str = ""  # the client's id of the call; a trigger with the same key is answered in the same way
     folder: str = ""  # the working directory
     folders: tuple[str, ...] = ()  # of the project, the top folder first, if somebody has looked
+    transcript: str = ""  # the file that the client writes the session to
     text: str = ""  # a prompt, or a subagent's task
     kind_of_agent: str = ""  # of a subagent
     command: str = ""

@@ -176,6 +176,10 @@ class Settings(BaseModel):
         description="Where the past experiences and values come from that `start_ghap` and `update_ghap` show: the "
         "project, or all projects.",
     )
+    questions: bool = Field(
+        default=True,
+        description="Ask an agent, at most once a session, what it believed when its user objects; an answer is an entry.",
+    )
     redaction: bool = Field(
         default=True,
         description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "

@@ -37,8 +37,8 @@ _SPACED_PROMPT: Final = b'"type": "user"'
 _KINDS: Final = frozenset({"assistant", "user"})
 _PROGRESS: Final = b'"parentToolUseID"'  # A copy of what a subagent did
 _QUEUED: Final = b'"enqueue"'
-_INTERRUPTED: Final = "[Request interrupted by user"
-_BY_CLIENT: Final = "<local-command- <bash- <task-notification> <system-reminder> Caveat:"
+INTERRUPTED: Final = "[Request interrupted by user"
+BY_CLIENT: Final = tuple("<local-command- <bash- <task-notification> <system-reminder> Caveat:".split())
 """How texts begin that the client wrote in the person's place."""
 
 
@@ -133,9 +133,9 @@ def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> 
         elif (kind, name) == ("user", "text"):
             said.append(text_of(part.get("text")))
     text = "\n".join(said)
-    if text and not agent and record.get("isMeta") is not True and not text.startswith(tuple(_BY_CLIENT.split())):
+    if text and not agent and record.get("isMeta") is not True and not text.startswith(BY_CLIENT):
         is_summary = record.get("isCompactSummary") is True
-        is_interruption = text.startswith(_INTERRUPTED)
+        is_interruption = text.startswith(INTERRUPTED)
         yield Prompt(session, text, at, is_interruption=is_interruption, is_summary=is_summary)
 
 

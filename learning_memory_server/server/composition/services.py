@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.asking.asker import Asker
 from learning_memory_server.advice.citing import Citing
 from learning_memory_server.advice.finder import LessonFinder
 from learning_memory_server.advice.lessons import Lessons
@@ -195,6 +196,7 @@ class Services(Indexed):
                 clock=clock,
             ),
             rules=self.rules,
+            asker=Asker(finder, collector.still_open, is_on=settings.questions),
             live=self.live,
             clock=clock,
         )

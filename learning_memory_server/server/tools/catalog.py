@@ -38,7 +38,7 @@ async def hook(
             "`session`, `folder`, `prompt` (or a subagent's task), `kind` (of a subagent), `command`, `output`, `stderr`, "
             "`error`, `file`, `before` and `content` (the old and the new text of an edit), `edits` (several of them), "
             "`loads` (the files of rules that the client reads), `source` (why a session begins), `agent` (a subagent's id), `call` (the id of a call), "
-            "`task` (of the background), and `true` or nothing: `edit` (the tool edits or makes the file), "
+            "`task` (of the background), `transcript`; and `true` or nothing: `edit` (the tool edits or makes the file), "
             "`alone` (the client shows nothing at prompts), `background`, `unknown` (whether it failed), `again` (it goes "
             "on because of this hook, or starts late)."
         ),

@@ -1,0 +1,1 @@
+"""Ask an agent, once a session, what it believed when a belief broke."""

@@ -1,0 +1,128 @@
+"""Ask an agent what it believed, at a quiet moment after a belief broke: at most once a session.
+
+The agent answers with one call, `resolve_ghap`. If it makes none, the matter was of today only. Nothing is asked where
+nobody reads along, and of no subagent.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from learning_memory_server.advice import constants
+from learning_memory_server.advice.asking.signs import Sign, SignKind, objection_in
+from learning_memory_server.advice.asking.transcript import last_turn
+from learning_memory_server.advice.finder import LessonFinder, NotReadyError
+from learning_memory_server.advice.sessions import SessionState
+from learning_memory_server.capture.entries.open_entries import OpenEntries
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.lessons.errors.parse import parse
+from learning_memory_server.model import limits
+from learning_memory_server.model.advice import TriggerKind
+from learning_memory_server.model.caller import MAIN_AGENT, Caller
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.system import timeouts
+
+log = structlog.get_logger()
+
+_ENDED: Final = frozenset({TriggerKind.COMMAND, TriggerKind.ERROR, TriggerKind.FILE})
+"""The triggers after a call of a tool."""
+_SAID: Final = {
+    SignKind.REFUSED: 'Your user refused a call: "{}".',
+    SignKind.INTERRUPTED: 'Your user stopped you: "{}".',
+    SignKind.CONCEDED: 'Your user objected, and you agreed: "{}".',
+    SignKind.WORKED: "{} failed several times before it worked.",
+    SignKind.REVERTED: "You took back an edit of {}.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Sees the signs that a belief was wrong, and words the question."""
+
+    finder: LessonFinder
+    still_open: OpenEntries
+    is_on: bool  # the setting `questions`
+
+    def note(self, trigger: Trigger, caller: Caller, state: SessionState) -> None:
+        """Note what an event says of beliefs, before anything is shown."""
+        signs = state.signs
+        if signs.is_asked or not self._may_ask(caller):
+            return
+        if trigger.kind is TriggerKind.PROMPT:
+            signs.may_object = True
+            signs.unanswered.clear()
+        elif trigger.kind is TriggerKind.CALL:
+            signs.may_object |= bool(signs.unanswered)
+            signs.unanswered.add(trigger.key)
+            signs.edited(trigger)
+        elif trigger.kind in _ENDED:
+            signs.unanswered.discard(trigger.key)
+            has_failed = trigger.kind is TriggerKind.ERROR
+            if trigger.command and not trigger.is_unknown and not trigger.is_background:
+                signs.ran(set(parse(trigger.command).programs), has_failed=has_failed)
+        elif trigger.kind is TriggerKind.STOP:
+            signs.may_object |= bool(signs.unanswered)
+
+    async def question(self, trigger: Trigger, caller: Caller, state: SessionState) -> str:
+        """Return the question for a quiet moment; empty if there is none to ask now.
+
+        A moment is quiet once the work was mended: after an edit that was made, or after the command that worked at
+        last; else at the end of work.
+        """
+        signs = state.signs
+        is_end = trigger.kind is TriggerKind.STOP and not trigger.is_again
+        is_edit = trigger.kind is TriggerKind.FILE and trigger.is_edit
+        has_worked = trigger.kind is TriggerKind.COMMAND and not trigger.is_unknown
+        if signs.is_asked or not self._may_ask(caller) or not (is_end or is_edit or has_worked):
+            return ""
+        if signs.may_object and trigger.transcript:
+            turn = await asyncio.to_thread(last_turn, trigger.transcript)
+            signs.may_object = not (turn.answer or is_end)  # The client may write a line late
+            if sign := objection_in(turn):
+                signs.see(sign)
+        sign = signs.waiting
+        if sign is None or (has_worked and sign.kind.is_of_person):
+            return ""
+        near = await self._near(sign, caller)
+        if signs.is_asked:  # Another call of this agent was asked while this one waited
+            return ""
+        signs.is_asked, signs.waiting, signs.asked = True, None, sign
+        log.info("question.asked", about=sign.kind.value)
+        return worded(sign, near, self.still_open.current(caller))
+
+    def _may_ask(self, caller: Caller) -> bool:
+        is_main = (caller.agent or MAIN_AGENT) == MAIN_AGENT
+        return self.is_on and is_main and caller.is_attended and caller.is_told
+
+    async def _near(self, sign: Sign, caller: Caller) -> list[Ghap]:
+        """Return the entries that are nearest to a sign, if they are found in time."""
+        try:
+            async with asyncio.timeout(timeouts.ADVICE + timeouts.HOOK_LESSON):
+                found = await self.finder.find([sign.quote], caller)
+        except (NotReadyError, LearningMemoryError, TimeoutError):
+            return []
+        near = sorted((each for each in found.scored if each.score >= constants.NAMED), key=lambda each: -each.score)
+        return [each.entry for each in near[: constants.NEAR_ENTRIES]]
+
+
+def worded(sign: Sign, near: list[Ghap], current: Ghap | None) -> str:
+    """Return a question in the words that an agent reads."""
+    lines = [
+        _SAID[sign.kind].format(sign.quote),
+        "If a belief of yours was wrong that another session could share, keep it now with one call of resolve_ghap: "
+        "status falsified, your goal, the hypothesis you held, result, surprise, root_cause, and a lesson that says "
+        "what to do instead. If it is about today only, do nothing.",
+    ]
+    if near:
+        named = "; ".join(f"{each.id}: {shortened(one_line(each.goal), limits.ADVICE_GOAL_MAX)}" for each in near)
+        lines.append(f"If one of these says it already, give its id as same_as instead of goal and hypothesis: {named}")
+    if current:
+        goal = shortened(one_line(current.goal), limits.ADVICE_GOAL_MAX)
+        lines.append(
+            f"If your open entry {current.id} ({goal}) is about this, resolve it: without goal and hypothesis."
+        )
+    return "\n".join(lines)

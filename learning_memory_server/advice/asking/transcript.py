@@ -1,0 +1,72 @@
+"""The last turn of a running session: what the person said, and how the agent's answer begins.
+
+The client writes it to the session's transcript. Only its end is read, and only in the client's own folder of projects,
+because the path comes with an event.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from learning_memory_server.lessons.errors.transcripts import (
+    agent_of,
+    parts_of,
+    projects_folder,
+    record_of,
+    refused_by,
+    text_of,
+)
+from learning_memory_server.rules.past.events import BY_CLIENT, INTERRUPTED
+
+TAIL: Final = 512 * 1024  # Bytes of a transcript that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The last message of the person, and what followed it. Unknown fields are empty."""
+
+    message: str = ""
+    is_interruption: bool = False  # whether the person stopped the agent to write it
+    answer: str = ""  # the agent's first text after it
+    refusal: str = ""  # the person's words to the last call that was refused since
+
+
+def last_turn(path: str) -> Turn:
+    """Return the last turn in a transcript; an empty one if it cannot be read, or is somewhere else. For a thread."""
+    try:
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(projects_folder(os.environ))):
+            return Turn()
+        with Path(path).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL))
+            lines = file.read(TAIL).split(b"\n")
+    except (OSError, ValueError):  # A name may be no name of a file
+        return Turn()
+    turn, tools, is_stopped = Turn(), dict[str, str](), False
+    for record in map(record_of, lines[1:] if size > TAIL else lines):
+        message = record.get("message")
+        if not isinstance(message, dict) or agent_of(record) or record.get("isMeta") is True:
+            continue
+        kind = record.get("type")
+        for part in parts_of(message.get("content")):
+            text = text_of(part.get("text"))
+            if kind == "assistant" and part.get("type") == "tool_use":
+                tools[text_of(part.get("id"))] = text_of(part.get("name"))
+            elif kind == "assistant" and text and not turn.answer:
+                turn = replace(turn, answer=text)
+            elif kind == "user" and part.get("type") == "tool_result":
+                turn = _after(turn, record, part, tools)
+            elif kind == "user" and text.startswith(INTERRUPTED):
+                is_stopped = True
+            elif kind == "user" and text and not text.startswith(BY_CLIENT):
+                turn, is_stopped = Turn(text, is_stopped), False
+    return turn
+
+
+def _after(turn: Turn, record: dict[str, Any], part: dict[str, Any], tools: dict[str, str]) -> Turn:
+    """Return the turn after the result of a call, which may be a refusal with words."""
+    identity = text_of(part.get("tool_use_id"))
+    tool = tools.pop(identity, "")
+    refused = refused_by(record, part, (identity, tool, "")) if tool else None
+    return replace(turn, refusal=refused.words) if refused and refused.words else turn

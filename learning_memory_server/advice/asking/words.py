@@ -1,0 +1,35 @@
+"""A person's own words in a message, and whether an agent's answer concedes them."""
+
+import itertools
+import re
+from typing import Final
+
+from learning_memory_server.advice import constants
+from learning_memory_server.model.lines import one_line
+
+_PASTED: Final = re.compile(r"^(?:[>|<{}\[#@+$%❯⏺●*~]|`{3}|-{2}|diff |commit |index | {4}|\t)|[\"“”«»]", re.MULTILINE)
+"""Where a text begins that may be somebody else's: a quotation, a fence, a diff, a list, an output."""
+
+
+def own_words(text: str) -> str:
+    """Return the beginning of a message that its writer typed, as one line.
+
+    It ends before the first quotation, fence, diff, list or long paragraph, and it addresses somebody: the titles and
+    findings of a pasted review do not. Empty, if nothing is left.
+    """
+    pasted = _PASTED.search(text)
+    paragraphs = (text[: pasted.start()] if pasted else text).split("\n\n")
+    typed = itertools.takewhile(lambda each: len(each) <= constants.OWN_PARAGRAPH, paragraphs)
+    words = one_line("\n".join(typed)).strip()
+    is_question = words.endswith("?") and words == one_line(text).strip() and len(words) <= constants.QUESTION_MAX
+    return words if is_question or _has_any(words, constants.ADDRESSING) else ""
+
+
+def concedes(answer: str) -> bool:
+    """Whether an answer begins by saying that the person is right."""
+    beginning = answer[: constants.CONCEDED_WITHIN].casefold().replace("’", "'")
+    return any(phrase in beginning for phrase in constants.CONCEDING)
+
+
+def _has_any(text: str, words: frozenset[str]) -> bool:
+    return not words.isdisjoint(re.findall(r"[a-z']+", text.casefold().replace("’", "'")))
