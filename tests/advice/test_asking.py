@@ -153,7 +153,7 @@ async def test_nobody_is_asked_where_no_person_would_answer(work: Work, change: 
     assert OBJECTION not in (await work.at(TriggerKind.STOP, caller=caller)).text
 
 
-async def test_the_setting_ends_all_questions(tmp_path: Path, projects: Path, settings: Settings) -> None:
+async def test_the_setting_ends_all_questions(projects: Path, settings: Settings) -> None:
     async with at_work(settings.model_copy(update={"questions": False}), load=MeasuredModel) as services:
         work = Work(services, projects / "one.jsonl")
         await work.objected()
@@ -230,7 +230,7 @@ def test_own_words_end_before_what_may_be_pasted(message: str, own: str) -> None
 
 
 def test_a_concession_stands_at_the_beginning() -> None:
-    assert concedes("You’re right — it does.")
+    assert concedes("You\u2019re right: it does.")
     assert not concedes(f"{'The clock is frozen. ' * 4}You're right.")
 
 

@@ -30,6 +30,11 @@ log = structlog.get_logger()
 
 _ENDED: Final = frozenset({TriggerKind.COMMAND, TriggerKind.ERROR, TriggerKind.FILE})
 """The triggers after a call of a tool."""
+_REQUEST: Final = (
+    "If a belief of yours was wrong that another session could share, keep it now with one call of resolve_ghap: status "
+    "falsified, your goal, the hypothesis you held, result, surprise, root_cause, and a lesson that says what to do "
+    "instead. If it is about today only, do nothing."
+)
 _SAID: Final = {
     SignKind.REFUSED: 'Your user refused a call: "{}".',
     SignKind.INTERRUPTED: 'Your user stopped you: "{}".',
@@ -111,12 +116,7 @@ class Asker:
 
 def worded(sign: Sign, near: list[Ghap], current: Ghap | None) -> str:
     """Return a question in the words that an agent reads."""
-    lines = [
-        _SAID[sign.kind].format(sign.quote),
-        "If a belief of yours was wrong that another session could share, keep it now with one call of resolve_ghap: "
-        "status falsified, your goal, the hypothesis you held, result, surprise, root_cause, and a lesson that says "
-        "what to do instead. If it is about today only, do nothing.",
-    ]
+    lines = [_SAID[sign.kind].format(sign.quote), _REQUEST]
     if near:
         named = "; ".join(f"{each.id}: {shortened(one_line(each.goal), limits.ADVICE_GOAL_MAX)}" for each in near)
         lines.append(f"If one of these says it already, give its id as same_as instead of goal and hypothesis: {named}")

@@ -35,33 +35,38 @@ class Turn:
 def last_turn(path: str) -> Turn:
     """Return the last turn in a transcript; an empty one if it cannot be read, or is somewhere else. For a thread."""
     try:
-        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(projects_folder(os.environ))):
-            return Turn()
-        with Path(path).open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL))
-            lines = file.read(TAIL).split(b"\n")
-    except (OSError, ValueError):  # A name may be no name of a file
+        lines = _end_of(path)
+    except (OSError, ValueError):  # A text may be no name of a file
         return Turn()
     turn, tools, is_stopped = Turn(), dict[str, str](), False
-    for record in map(record_of, lines[1:] if size > TAIL else lines):
+    for record in map(record_of, lines):
         message = record.get("message")
         if not isinstance(message, dict) or agent_of(record) or record.get("isMeta") is True:
             continue
-        kind = record.get("type")
         for part in parts_of(message.get("content")):
-            text = text_of(part.get("text"))
-            if kind == "assistant" and part.get("type") == "tool_use":
-                tools[text_of(part.get("id"))] = text_of(part.get("name"))
-            elif kind == "assistant" and text and not turn.answer:
-                turn = replace(turn, answer=text)
-            elif kind == "user" and part.get("type") == "tool_result":
-                turn = _after(turn, record, part, tools)
-            elif kind == "user" and text.startswith(INTERRUPTED):
-                is_stopped = True
-            elif kind == "user" and text and not text.startswith(BY_CLIENT):
-                turn, is_stopped = Turn(text, is_stopped), False
+            match (record.get("type"), part.get("type"), text_of(part.get("text"))):
+                case ("assistant", "tool_use", _):
+                    tools[text_of(part.get("id"))] = text_of(part.get("name"))
+                case ("assistant", "text", text) if text and not turn.answer:
+                    turn = replace(turn, answer=text)
+                case ("user", "tool_result", _):
+                    turn = _after(turn, record, part, tools)
+                case ("user", "text", text) if text.startswith(INTERRUPTED):
+                    is_stopped = True
+                case ("user", "text", text) if text and not text.startswith(BY_CLIENT):
+                    turn, is_stopped = Turn(text, is_stopped), False
     return turn
+
+
+def _end_of(path: str) -> list[bytes]:
+    """Return the last whole lines of a file in the client's folder of projects, none of a file somewhere else."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(projects_folder(os.environ))):
+        return []
+    with Path(path).open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL))
+        lines = file.read(TAIL).split(b"\n")
+    return lines[1:] if size > TAIL else lines
 
 
 def _after(turn: Turn, record: dict[str, Any], part: dict[str, Any], tools: dict[str, str]) -> Turn:

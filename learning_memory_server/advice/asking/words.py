@@ -7,8 +7,12 @@ from typing import Final
 from learning_memory_server.advice import constants
 from learning_memory_server.model.lines import one_line
 
-_PASTED: Final = re.compile(r"^(?:[>|<{}\[#@+$%❯⏺●*~]|`{3}|-{2}|diff |commit |index | {4}|\t)|[\"“”«»]", re.MULTILINE)
+_PASTED: Final = re.compile(
+    r"^(?:[>|<{}\[#@+$%\u276f\u23fa\u25cf*~]|`{3}|-{2}|diff |commit |index | {4}|\t)|[\"“”«»]", re.MULTILINE
+)
 """Where a text begins that may be somebody else's: a quotation, a fence, a diff, a list, an output."""
+
+_APOSTROPHE: Final = "\u2019"
 
 
 def own_words(text: str) -> str:
@@ -27,9 +31,9 @@ def own_words(text: str) -> str:
 
 def concedes(answer: str) -> bool:
     """Whether an answer begins by saying that the person is right."""
-    beginning = answer[: constants.CONCEDED_WITHIN].casefold().replace("’", "'")
+    beginning = answer[: constants.CONCEDED_WITHIN].casefold().replace(_APOSTROPHE, "'")
     return any(phrase in beginning for phrase in constants.CONCEDING)
 
 
 def _has_any(text: str, words: frozenset[str]) -> bool:
-    return not words.isdisjoint(re.findall(r"[a-z']+", text.casefold().replace("’", "'")))
+    return not words.isdisjoint(re.findall(r"[a-z']+", text.casefold().replace(_APOSTROPHE, "'")))
