@@ -19,7 +19,7 @@ class Trigger:
     folder: str = ""  # the working directory
     folders: tuple[str, ...] = ()  # of the project, the top folder first, if somebody has looked
     transcript: str = ""  # the file that the client writes the session to
-    text: str = ""  # a prompt, or a subagent's task
+    text: str = ""  # a prompt, a subagent's task, or how the agent ends its work
     kind_of_agent: str = ""  # of a subagent
     command: str = ""
     output: str = ""

@@ -103,6 +103,12 @@ async def test_it_waits_for_the_end_of_work_if_nothing_is_edited(work: Work) -> 
     assert OBJECTION in (await work.at(TriggerKind.STOP)).text
 
 
+async def test_an_answer_that_the_client_has_not_written_yet_comes_with_the_end_of_work(work: Work) -> None:
+    work.write(said(OBJECTION))
+    await work.at(TriggerKind.PROMPT, text=OBJECTION)
+    assert OBJECTION in (await work.at(TriggerKind.STOP, text=CONCEDED)).text
+
+
 async def test_a_session_has_one_question(work: Work) -> None:
     await work.objected()
     assert await work.edited()

@@ -5,7 +5,7 @@ nobody reads along, and of no subagent.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -86,6 +86,8 @@ class Asker:
             return ""
         if signs.may_object and trigger.transcript:
             turn = await asyncio.to_thread(last_turn, trigger.transcript)
+            if is_end and not turn.answer:  # The client has not written it yet
+                turn = replace(turn, answer=trigger.text)
             signs.may_object = not (turn.answer or is_end)  # The client may write a line late
             if sign := objection_in(turn):
                 signs.see(sign)

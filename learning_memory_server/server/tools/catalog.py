@@ -35,7 +35,7 @@ async def hook(
         dict[str, Any],
         Field(
             description="The event. Its parts are texts, and empty if the client does not know them: `event` (its name), "
-            "`session`, `folder`, `prompt` (or a subagent's task), `kind` (of a subagent), `command`, `output`, `stderr`, "
+            "`session`, `folder`, `prompt` (or a subagent's task), `said` (how the agent ends its work), `kind` (of a subagent), `command`, `output`, `stderr`, "
             "`error`, `file`, `before` and `content` (the old and the new text of an edit), `edits` (several of them), "
             "`loads` (the files of rules that the client reads), `source` (why a session begins), `agent` (a subagent's id), `call` (the id of a call), "
             "`task` (of the background), `transcript`; and `true` or nothing: `edit` (the tool edits or makes the file), "
