@@ -127,8 +127,12 @@ CONCEDING: Final = (
     *("i misunderstood", "i should have", "i shouldn't have", "that was wrong", "i overlooked", "i missed that"),
 )
 """How an answer begins that concedes an objection."""
-QUESTION_MAX: Final = 120
-"""Characters of a message that is one question."""
+REMARK_MAX: Final = 120
+"""Characters of a message that is a remark, whomever it addresses."""
+DISSENTING: Final = frozenset(
+    "no not don't doesn't didn't isn't shouldn't won't wrong instead incorrect mistaken never stop revert undo".split()
+)
+"""Words of which a person who stopped the agent to contradict it says one."""
 ADDRESSING: Final = frozenset("you your yours why i i'm i'd i've me we we're our let's please hmm mh".split())
 """Words of which a message to an agent has one, and a pasted finding of a review has none."""
 ASKED_ABOUT: Final = frozenset({"refused", "interrupted", "conceded"})

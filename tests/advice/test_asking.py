@@ -147,8 +147,14 @@ async def test_a_call_that_was_refused_with_words_is_asked_about(work: Work) -> 
 
 async def test_an_interruption_is_asked_about_with_what_the_person_wrote(work: Work) -> None:
     work.write(said("go on"), answered("", "c1"), said("[Request interrupted by user for tool use]"))
-    await work.objected("the port is 8081, as I said", "I use 8081.")
-    assert (await work.edited()).startswith('Your user stopped you: "the port is 8081, as I said".')
+    await work.objected("the port is not 8081, as I said", "I use 80.")
+    assert (await work.edited()).startswith('Your user stopped you: "the port is not 8081, as I said".')
+
+
+async def test_an_interruption_that_contradicts_nothing_is_not_asked_about(work: Work) -> None:
+    work.write(said("go on"), answered("", "c1"), said("[Request interrupted by user for tool use]"))
+    await work.objected("please have a look at the ticket, too", "I look at it.")
+    assert await work.edited() == ""
 
 
 @pytest.mark.parametrize("change", [{"agent": "a1"}, {"is_attended": False}, {"is_told": False}])
@@ -223,7 +229,9 @@ def test_what_tools_subagents_and_the_client_write_is_no_word_of_a_person(projec
 @pytest.mark.parametrize(
     ("message", "own"),
     [
-        ("no, use the other port", ""),
+        ("use the other port", "use the other port"),
+        ("The hook overwrites the port of the other hook. " * 3, ""),
+        ("Port overwritten\n\nHigh Severity", ""),
         ("no, we use the other port", "no, we use the other port"),
         ("is that the right port?", "is that the right port?"),
         ("I think this is wrong:\n> the port is 80", "I think this is wrong:"),

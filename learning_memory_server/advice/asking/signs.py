@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from learning_memory_server.advice import constants
 from learning_memory_server.advice.asking.transcript import Turn
-from learning_memory_server.advice.asking.words import concedes, own_words
+from learning_memory_server.advice.asking.words import concedes, dissents, own_words
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.trigger import Trigger
@@ -77,7 +77,7 @@ def objection_in(turn: Turn) -> Sign | None:
     if words := own_words(turn.refusal):
         return Sign(SignKind.REFUSED, _line(words))
     words = own_words(turn.message)
-    if words and turn.is_interruption:
+    if turn.is_interruption and dissents(words):
         return Sign(SignKind.INTERRUPTED, _line(words))
     if words and concedes(turn.answer):
         return Sign(SignKind.CONCEDED, _line(words))

@@ -18,15 +18,20 @@ _APOSTROPHE: Final = "\u2019"
 def own_words(text: str) -> str:
     """Return the beginning of a message that its writer typed, as one line.
 
-    It ends before the first quotation, fence, diff, list or long paragraph, and it addresses somebody: the titles and
-    findings of a pasted review do not. Empty, if nothing is left.
+    It ends before the first quotation, fence, diff, list or long paragraph. It is all of a short remark, or it addresses
+    somebody: the titles and findings of a pasted review do not. Empty, if nothing is left.
     """
     pasted = _PASTED.search(text)
     paragraphs = (text[: pasted.start()] if pasted else text).split("\n\n")
     typed = itertools.takewhile(lambda each: len(each) <= constants.OWN_PARAGRAPH, paragraphs)
     words = one_line("\n".join(typed)).strip()
-    is_question = words.endswith("?") and words == one_line(text).strip() and len(words) <= constants.QUESTION_MAX
-    return words if is_question or _has_any(words, constants.ADDRESSING) else ""
+    is_short = len(words) <= constants.REMARK_MAX and words == one_line(text).strip() and len(paragraphs) == 1
+    return words if is_short or _has_any(words, constants.ADDRESSING) else ""
+
+
+def dissents(words: str) -> bool:
+    """Whether own words say that something is wrong."""
+    return _has_any(words, constants.DISSENTING)
 
 
 def concedes(answer: str) -> bool:
