@@ -7,7 +7,9 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import Belief
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
+from learning_memory_server.model import limits
+from learning_memory_server.model.entry import Outcome, RootCause
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, require
 
@@ -156,3 +158,28 @@ async def test_a_repeated_call_writes_it_once(services: Services) -> None:
 
     assert once == again
     assert services.collector.all() == [once]
+
+
+async def test_what_a_person_said_is_shown_only_with_the_whole_entry(agent: Agent, services: Services) -> None:
+    first = await agent.call("start_ghap", **ENTRY)
+    ended: Outcome = {
+        "status": OutcomeStatus.FALSIFIED,
+        "result": "the user objected",
+        "surprise": "the cache is not used at all",
+        "root_cause": RootCause(RootCauseCategory.WRONG_ASSUMPTION, "nobody had looked"),
+        "words": "no,\n we zqcaches " + "x" * 300,
+    }
+
+    services.collector.resolve(CALLER, first["id"], **ended)
+
+    # A prediction that a person contradicted is one that did not come true.
+    assert (await agent.call("get_stats"))["calibration"]["judged"] == 1
+    words = (await agent.call("get_ghap_entry", ghap_id=first["id"]))["words"]
+    assert words.startswith("no, we zqcaches xxx")
+    assert len(words) == limits.PERSON_WORDS_MAX
+    for tool, arguments in (
+        ("list_ghap_entries", {}),
+        ("search_experiences", {"query": "no we zqcaches", "full": True, "min_score": 0}),
+        ("start_ghap", ENTRY),
+    ):
+        assert "zqcaches" not in str(await agent.call(tool, **arguments))

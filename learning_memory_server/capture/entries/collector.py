@@ -19,6 +19,7 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ class ObservationCollector(Records[Ghap]):
             return done
         entry = self._get_open(caller, ghap_id)
         now = self._clock()
-        resolution = Resolution(resolved_at=now, **outcome)
-        resolution.require_explanation()
+        resolution = _resolution(now, outcome)
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=caller.noted(entry.requests))
         resolved = replace(resolved, errors=met(resolved, caller))
         self.add(resolved, at=now)
@@ -140,8 +140,7 @@ class ObservationCollector(Records[Ghap]):
         if (done := self._done(caller)) and done.resolution:
             return done
         now = self._clock()
-        resolution = Resolution(resolved_at=now, **outcome)
-        resolution.require_explanation()
+        resolution = _resolution(now, outcome)
         entry = Ghap(
             id=self._new_id(now),
             project=caller.project,
@@ -333,6 +332,15 @@ class ObservationCollector(Records[Ghap]):
             return None
         still_open = (entry for entry in self.still_open.by_id.values() if caller.request in entry.requests)
         return next(still_open, None) or self.find_by_request(caller.request)
+
+
+def _resolution(at: datetime, outcome: Outcome) -> Resolution:
+    """Return the resolution of an entry; a wrong guess needs a reason."""
+    kept = outcome.copy()
+    kept["words"] = one_line(outcome.get("words", ""))[: limits.PERSON_WORDS_MAX]
+    resolution = Resolution(resolved_at=at, **kept)
+    resolution.require_explanation()
+    return resolution
 
 
 @dataclass(frozen=True, slots=True)
