@@ -57,8 +57,12 @@ async def test_the_three_arguments_are_checked(agent: Agent) -> None:
 
     await refused("^hypothesis: required", "neither goal nor hypothesis", goal="Speed up the page")
     await refused("^goal: required", hypothesis="The font server is slow today")
-    await refused("^same_as: stands in place of goal and hypothesis", **BELIEF, same_as=ghap_id)
-    await refused("^ghap_id: closes an open entry", **BELIEF, ghap_id=ghap_id)
+    for two in (
+        {**BELIEF, "same_as": ghap_id},
+        {**BELIEF, "ghap_id": ghap_id},
+        {"same_as": ghap_id, "ghap_id": ghap_id},
+    ):
+        await refused("^ghap_id, goal and hypothesis, same_as: give one of the three", **two)
     await refused("^same_as: .* is still open", "as ghap_id", same_as=ghap_id)
     unknown = await agent.refused("resolve_ghap", **CONFIRMED, same_as="ghap_20260101_000000_000000")
     require(unknown, "not_found", "^same_as: There is no entry")

@@ -270,14 +270,11 @@ def _belief(
     """Return the belief that a call records afterwards; None if it closes an open entry."""
     if not (goal or hypothesis or same_as):
         return None
-    if ghap_id:
+    if [bool(ghap_id), bool(goal or hypothesis), bool(same_as)].count(True) > 1:
         raise InvalidInputError(
-            "ghap_id: closes an open entry, and goal, hypothesis or same_as make a new one; give one or the other.",
-            arguments=["ghap_id"],
-        )
-    if same_as and (goal or hypothesis):
-        raise InvalidInputError(
-            "same_as: stands in place of goal and hypothesis; give one or the other.", arguments=["same_as"]
+            "ghap_id, goal and hypothesis, same_as: give one of the three. ghap_id closes an open entry; the others record "
+            "a belief after the fact.",
+            arguments=["ghap_id", "goal", "hypothesis", "same_as"],
         )
     if same_as:
         return collector.believed_again(same_as)
