@@ -69,7 +69,7 @@ site: $(READY)
 dist: $(READY)
 	$(BIN)/python -m scripts.distributions
 
-# What an installation takes: builds the wheel and installs it into a new environment. Fails above 600 MB.
+# What an installation takes: builds the wheel and installs it into a new environment. Fails above 650 MB.
 size: $(READY)
 	$(BIN)/python -m scripts.size
 

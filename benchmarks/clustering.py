@@ -16,6 +16,8 @@ the true number of labels, which no real store knows.
 Each method runs in its own process. `seconds` excludes imports; `of` a baseline is the share of its seconds that ours
 takes. `peak_mb` is the peak memory of that process, including imports. A baseline that exceeds --limit, or would not
 fit in memory, is left out at that size and larger ones, and `skipped` says why.
+
+`scikit_learn` is ours with scikit-learn's HDBSCAN. Its `same_labels` is 1 if every label is that of ours.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ SIZES = (100, 300, 1_000, 5_000, 20_000, 50_000)
 PER_LABEL = 20
 SLOW = 5_000
 """Above this size there is one draw, and the value rule, which depends on the labels only, is left out."""
-METHODS = ("ours", "raw_hdbscan", "kmeans", "agglomerative")
+METHODS = ("ours", "scikit_learn", "raw_hdbscan", "kmeans", "agglomerative")
 MOST_BYTES = 2_000_000_000
 """The maximum memory for a matrix of all pairwise distances."""
 HELD_OUT = 15
@@ -180,6 +182,7 @@ def measure(texts: Texts, size: int, seeds: range, skipped: dict[str, str], limi
 def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: float) -> dict[str, Figures]:
     """Return the metrics of every method that is not skipped; failing methods are added to `skipped`."""
     found: dict[str, Figures] = {}
+    labelled: dict[str, Labels] = {}
     size, topics = len(vectors), len(set(truth.tolist()))
     for name in METHODS:
         if name == "agglomerative" and 8 * size**2 > MOST_BYTES:
@@ -192,6 +195,9 @@ def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: fl
         else:
             labels, cost = outcome
             found[name] = {**scored(labels, truth), **cost}
+            labelled[name] = labels
+            if name == "scikit_learn":
+                found[name]["same_labels"] = float(np.array_equal(labels, labelled["ours"]))
             if name != "ours":
                 found["ours"][f"of {name}"] = found["ours"]["seconds"] / cost["seconds"]
     return found
@@ -199,7 +205,9 @@ def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: fl
 
 def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
     """Return our method or a baseline, which labels every row, -1 for noise."""
-    if name == "ours":
+    if name == "scikit_learn":
+        sys.modules["hdbscan"] = None  # type: ignore[assignment] # importing it fails
+    if name in {"ours", "scikit_learn"}:
         return lambda vectors: places_of(fitted(vectors))
     from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 

@@ -17,7 +17,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = "learning-memory-server"
-LIMIT: Final = 600
+LIMIT: Final = 650
 """Megabytes of the whole environment. It has no pip, as those that uv and pipx make."""
 LARGE: Final = 5.0
 """Megabytes from which a package is listed."""
@@ -27,8 +27,10 @@ PURPOSES: Final = {
     "tokenizers": "the model's words, and where texts are divided",
     "numpy": "vectors",
     "scipy": "clusters: sparse graphs and the matching of cluster numbers",
-    "scikit-learn": "clusters: HDBSCAN and principal components",
+    "hdbscan": "clusters: the groups of dense neighbours",
+    "scikit-learn": "clusters: principal components, and HDBSCAN where hdbscan has no wheel",
     "qdrant-edge-py": "the embedded vector engine",
+    "qdrant-client": "talks to a Qdrant server",
     "pystemmer": "word stems of lexical search",
     "mcp": "the protocol",
     "pydantic": "settings and arguments",

@@ -8,7 +8,6 @@ from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Citation, Effect
-from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.sharing.shared import SharedLessons
 
@@ -30,14 +29,14 @@ class Citing:
     shared: SharedLessons
     memories: MemoryLog
 
-    def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
-        """Return which of the ids count for an entry, and as what."""
+    def sort(self, ghap_id: str, helped: Sequence[str], misled: Sequence[str]) -> Cited:
+        """Return which of the ids count for an entry, which cannot cite itself, and as what."""
         cited = Cited()
         for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
             kind = self._kind(name)
             if name in helped and name in misled:
                 cited.not_recorded.append(f"{name}: it is in both helped and misled.")
-            elif kind and name != entry.id:
+            elif kind and name != ghap_id:
                 cited.found.append(Citation(name, kind, Effect.HELPED if name in helped else Effect.MISLED))
             else:
                 shown = shortened(one_line(name), limits.ID_MAX) or "An empty id"

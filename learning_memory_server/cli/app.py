@@ -37,6 +37,7 @@ review          rules.review              Decide what agents are reminded of: se
 rules           rules.group              List your rules in this project, and how often agents followed and broke each rule.
 rule            rules.group              Make, show, try, change, enforce, export or retire a rule.
 resolve         listing                  Close an entry that its agent left open, as `resolve_ghap` does for agents.
+split           listing                  Take back what an agent said: that an entry is the same as an earlier one.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.

@@ -26,7 +26,8 @@ def calibration(project: ProjectOption = None) -> Result:
     The Brier score is the mean squared difference between confidence and
     outcome (1 confirmed, 0 falsified; abandoned entries do not count): 0 is
     perfect, and always saying 0.5 gets 0.25. The first and the last
-    confidence stated for an entry are scored apart.
+    confidence stated for an entry are scored apart. Entries that were
+    written afterwards predicted nothing, and do not count.
     """
     stored = Offline(open_settings())
     project = chosen_project(project, stored)
@@ -43,12 +44,14 @@ def _show(document: dict[str, Any]) -> None:
             "No entry was confirmed or falsified yet. Once agents have resolved some, this says how often they were right, "
             "and whether they knew."
         )
+        _say_apart(document["afterwards"])
         return
     out.say(document["verdict"], "bold")
     held = f"{overall['held']:,} of {out.counted(overall['total'], 'judged entry')} ({overall['share']:.0%}{_interval(overall)})"
     out.facts(
         [("held", held), ("first stated", _stated(document["first"])), ("last stated", _stated(document["last"]))]
     )
+    _say_apart(document["afterwards"])
     if not document["bins"]:
         return
     # In a terminal, tables have blank lines around them.
@@ -56,6 +59,12 @@ def _show(document: dict[str, Any]) -> None:
         out.say()
     headers = ["last stated", "entries", "mean", "held", "95 % interval"]
     out.table(headers, [[cell.format(**part) for cell in _BIN] for part in document["bins"]], numbers=headers[1:-1])
+
+
+def _say_apart(count: int) -> None:
+    """Say how many entries do not count."""
+    if count:
+        out.say(f"Not counted: {out.counted(count, 'entry')} written afterwards, when the outcome was known.", "dim")
 
 
 def _stated(score: dict[str, Any] | None) -> str:

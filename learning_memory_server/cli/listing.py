@@ -101,11 +101,25 @@ async def resolve(
         "result": " ".join(result or ()) or _CLOSED,
         "surprise": surprise,
     }
-    given |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
+    about = {"category": category, "description": cause}
+    given |= {"root_cause": {name: part for name, part in about.items() if part}} if category or cause else {}
     given |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
     async with open_connection(command.open_settings(), "resolve") as connection:
         reply = await connection.call("resolve_ghap", ghap_id=name, **given)
     out.say(f"{reply['id']} is {reply['status']}.")
+
+
+@commands.command(example="ghap_20260301_120000_ffffff")
+async def split(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An entry; `show` says what it is the same as.")],
+) -> None:
+    """Take back what an agent said: that an entry is the same as an earlier one.
+
+    Both stay, each for itself.
+    """
+    async with open_connection(command.open_settings(), "split") as connection:
+        reply = await connection.run("split", name=name)
+    out.say(f"{reply['id']} stands for itself. Its agent had called it the same as {reply['same_as']}.")
 
 
 @commands.command(example="--project current")
@@ -148,7 +162,8 @@ def entry_facts(entry: View) -> Facts:
         out.coloured(outcome),
         # An abandoned entry's tier says nothing more.
         "" if tier == outcome else out.coloured(tier),
-        entry["domain"],
+        entry.get("domain", ""),
+        "afterwards" if "afterwards" in entry else "",
         short_name(entry["project"]),
         entry.get("freshness", ""),
         f"superseded by {entry['superseded_by']}" if "superseded_by" in entry else "",

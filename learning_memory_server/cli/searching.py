@@ -25,6 +25,7 @@ from learning_memory_server.index.queries import (
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import OTHERS
 from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
+from learning_memory_server.model.memory import replaced_among
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
@@ -286,7 +287,8 @@ def memories(
     where = MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
     kept = stored.memory_log.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
-    shown = [memory_views.memory(memory) for memory in found[:limit]]
+    replaced = replaced_among(kept)
+    shown = [memory_views.memory(memory, replaced.get(memory.id, "")) for memory in found[:limit]]
     nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)}"
     return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
@@ -300,6 +302,7 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
         short_name(memory["project"]),
         f"[{', '.join(map(str, tags))}]" if isinstance(tags, list) and tags else "",
         str(metadata.get("source") or ""),
+        f"replaced by {memory['replaced_by']}" if "replaced_by" in memory else "",
     ]
     return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 

@@ -15,7 +15,7 @@ from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import LISTING_MAX
-from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.memory import Memory, replaced_among
 from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
@@ -48,7 +48,7 @@ async def show(
         view = entry_views.whole_entry(found) | notes_here([found], stored)[found.id]
         kind, display = "entry", _show_entry
     elif isinstance(found, Memory):
-        kind, view, display = "memory", memory_views.memory(found), _show_memory
+        kind, view, display = "memory", _memory_view(found, stored), _show_memory
     elif isinstance(found, list):
         kind, view, display = "error", failure_views.repeated_error(found), _show_error
     else:
@@ -64,6 +64,10 @@ async def show(
         out.say(f"\n{how}")
         out.say(undo, "green", is_line=True)
     return command.Result({"kind": kind, kind: view})
+
+
+def _memory_view(found: Memory, stored: command.Offline) -> dict[str, Any]:
+    return memory_views.memory(found, replaced_among(stored.memory_log.all()).get(found.id, ""))
 
 
 def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
@@ -121,14 +125,15 @@ def _show_entry(entry: dict[str, Any]) -> None:
         ("outcome", out.coloured(entry.get("outcome_status", "open"))),
         ("tier", out.coloured(entry.get("confidence_tier", ""))),
     ]
-    facts += [(name, out.one_line(entry[name])) for name in ("domain", "strategy", "project")]
+    facts += [(name, out.one_line(entry[name])) for name in ("domain", "strategy", "project") if name in entry]
     facts += [(name, _moment(entry[f"{name}_at"])) for name in ("created", "resolved") if f"{name}_at" in entry]
     confidences = ("first_confidence", "confidence")
     facts += [(name.replace("_", " "), f"{entry[name]:g}") for name in confidences if name in entry]
     cause, lesson = entry.get("root_cause"), entry.get("lesson", {})
     story = {
-        **{name: entry[name] for name in ("goal", "hypothesis", "action", "prediction")},
+        **{name: entry.get(name) for name in ("goal", "hypothesis", "action", "prediction")},
         "result": entry.get("outcome_result"),
+        "they said": entry.get("words"),
         "surprise": entry.get("surprise"),
         "root cause": cause and f"{cause['category']}: {cause['description']}",
         "worked": lesson.get("what_worked"),
@@ -141,6 +146,10 @@ def _show_entry(entry: dict[str, Any]) -> None:
     facts += [("file", out.one_line(file)) for file in entry.get("files", ())]
     facts += [("freshness", out.one_line(entry.get("freshness", "")))]
     facts += [("superseded", out.identity(entry.get("superseded_by", "")))]
+    if "afterwards" in entry:
+        facts += [("written", "afterwards: it counts in no calibration")]
+    if "same_as" in entry:
+        facts += [("same as", f"{out.one_line(entry['same_as'])}, says its agent; `split` takes that back")]
     for earlier in entry.get("history", ()):
         facts.append(("until", _moment(earlier["at"])))
         facts += [(f"  {name}", earlier[name]) for name in ("hypothesis", "action", "prediction")]
@@ -178,6 +187,7 @@ def _show_memory(memory: dict[str, Any]) -> None:
         ("date", _moment(memory["date"])),
         ("added", _moment(memory["created_at"])),
         ("characters", f"{memory['characters']:,}"),
+        *((name.replace("_", " "), memory.get(name)) for name in ("replaces", "replaced_by")),
     ]
     metadata.pop("timestamp", None)
     facts += [

@@ -117,7 +117,7 @@ SHAPES: Final = dict.fromkeys(
 
 
 def documents_of(entry: Ghap) -> list[WholeDocument]:
-    """Return the documents of a resolved entry: always full and strategy, the other axes where they apply."""
+    """Return the documents of a resolved entry: always full, the other axes where they apply."""
     payload = payload_of(entry)
     point = point_id("ghap", entry.id)
     return [
@@ -165,6 +165,8 @@ def full_parts(entry: Ghap) -> tuple[str, ...]:
 
 def is_on(axis: Axis, entry: Ghap) -> bool:
     """Return whether a resolved entry has a text on the axis, without building the text."""
+    if axis is Axis.STRATEGY:
+        return entry.strategy is not None
     if axis is Axis.SURPRISE:
         return bool(entry.outcome.surprise)
     if axis is Axis.ROOT_CAUSE:
@@ -175,11 +177,11 @@ def is_on(axis: Axis, entry: Ghap) -> bool:
 def payload_of(entry: Ghap) -> dict[str, Any]:
     """Return the payload of an entry's points: its id, and flat fields to filter on. The entry is in the journal."""
     end = entry.outcome
+    kind = {"domain": entry.domain, "strategy": entry.strategy}
     return {
         "ghap_id": entry.id,
         "project": entry.project,
-        "domain": entry.domain.value,
-        "strategy": entry.strategy.value,
+        **{name: part.value for name, part in kind.items() if part},
         "outcome_status": end.status.value,
         "resolved_at": end.resolved_at.isoformat(),
         **{name: written for name, written in entry.others.items() if name == WRITTEN},

@@ -56,6 +56,7 @@ class MemoryFilter:
     start: datetime | None = None  # its earliest date
     end: datetime | None = None  # its latest date, inclusive
     project: str | None = None
+    replaced: bool = False  # also those that another memory replaces: its search leaves these out, not this filter
 
     def matches(self, memory: Memory) -> bool:
         """Return whether a memory passes."""
@@ -140,6 +141,7 @@ class FoundMemory(Found):
     number: int  # which of its chunks was found, from 0
     start: int  # the chunk's first character
     end: int  # the one after its last
+    replaced_by: str = ""  # the id of the memory that corrects it
 
     @property
     def chunk(self) -> str:

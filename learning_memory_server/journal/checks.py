@@ -50,16 +50,20 @@ def _check_ids(**ids: str) -> None:
 
 def checked_entry(entry: Ghap) -> Ghap:
     """Return an entry as it may be stored."""
-    _check_ids(id=entry.id)
+    _check_ids(id=entry.id, same_as=entry.same_as or entry.id)
+    needed = _TEXTS.keys() - ({"action", "prediction"} if entry.afterwards else set())
     for name, part in leaves("", entry):
-        if isinstance(part, str) and (part or name in _TEXTS):
+        if isinstance(part, str) and (part or name in needed):
             limits.checked_text(name, part, _TEXTS.get(name, limits.NARRATIVE_MAX), shortened_markers)
         elif isinstance(part, datetime) and part.tzinfo is None:
             raise InvalidInputError(f"{name}: must have an offset from UTC.")
         elif isinstance(part, float) and not 0 <= part <= 1:
             raise InvalidInputError(f"{name}: must be a number from 0 to 1.")
-    if entry.resolution:
-        entry.resolution.require_explanation()
+    if end := entry.resolution:
+        end.require_explanation()
+        entry = replace(entry, resolution=replace(end, words=one_line(end.words)[: limits.PERSON_WORDS_MAX]))
+    elif entry.afterwards:
+        raise InvalidInputError("afterwards: an open entry was not written afterwards.")
     # `requests` names calls of fronts that have ended. Anything but a hash of a session is hashed.
     session = entry.agent_session
     return replace(
@@ -140,7 +144,7 @@ def checked_failure(failure: Failure) -> Failure:
 
 def checked_memory(memory: Memory) -> Memory:
     """Return a memory as it may be stored."""
-    _check_ids(id=memory.id)
+    _check_ids(id=memory.id, replaces=memory.replaces or memory.id)
     limits.checked_text("text", memory.text, limits.MEMORY_MAX, shortened_markers)
     # What another store says that its user refused is a plain text here.
     refusal = memory.refusal

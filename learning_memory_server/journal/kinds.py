@@ -30,6 +30,8 @@ from learning_memory_server.model.value import ClusterId, Value, Verdict
 Data = dict[str, Any]
 T = TypeVar("T")
 
+_AFTERWARDS: Final = "afterwards"  # The field of what was written when its outcome was known
+
 MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError, LearningMemoryError)
 """What decoding raises for data that describes nothing this program knows."""
 
@@ -48,6 +50,7 @@ class RecordKind(Generic[T]):
     is_archived: bool = True
     names: Mapping[str, str] = field(default_factory=dict)  # other names of fields in the journal
     absent: Data = field(default_factory=dict)  # values of absent parts without a default
+    stand_ins: Data = field(default_factory=dict)  # what earlier versions need in a thing written afterwards
 
     @cached_property
     def fields(self) -> dict[str, str]:
@@ -60,11 +63,15 @@ class RecordKind(Generic[T]):
         stored = cast("Stored", thing)
         parts = {name: part for name, part in _parts_of(stored).items() if name not in self.absent or part}
         data = {**stored.others, **{self.names.get(name, name): part for name, part in parts.items()}}
+        if data.get(_AFTERWARDS):
+            data |= self.stand_ins
         return data | {"project": data.pop(WRITTEN)} if WRITTEN in data else data
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""
         names = self.fields
+        if data.get(_AFTERWARDS):
+            data = {name: part for name, part in data.items() if name not in self.stand_ins}
         parts = _sorted_out(self.type, self.absent | {names[name]: data[name] for name in data if name in names})
         if "cluster_id" in parts:
             # It is a dataclass, too, but stands in the journal as a text.
@@ -139,10 +146,15 @@ GHAP: Final = RecordKind(
     "entries",
     Ghap,
     checks.checked_entry,
-    "v id agent_session agent created_at domain strategy requests history[].at resolution.status "
+    "v id agent_session agent created_at domain strategy requests same_as history[].at resolution.status "
     "resolution.resolved_at resolution.root_cause.category resolution.cited",
     noun="entry",
     is_monthly=True,
+    stand_ins={
+        "domain": "feature",
+        "strategy": "check-assumptions",
+        **dict.fromkeys(("action", "prediction"), "(written afterwards)"),
+    },
 )
 VALUE: Final = RecordKind(
     "value", "values", Value, checks.checked_value, "id cluster_id created_at request supersedes evidence"
@@ -177,7 +189,7 @@ MEMORY: Final = RecordKind(
     "memories",
     Memory,
     checks.checked_memory,
-    "id date created_at request cuts",
+    "id date created_at request cuts replaces",
     is_monthly=True,
     # Where its chunks are is written so that a start need not chunk it again.
     names={"chunking": "cuts"},

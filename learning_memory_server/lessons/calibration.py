@@ -1,6 +1,6 @@
 """Calibration: whether predictions come true, and as often as agents state. Pure functions.
 
-A forecast is a stated confidence and its outcome: 1 if confirmed, 0 if falsified.
+A forecast is a stated confidence and its outcome: 1 if confirmed, 0 if falsified. What was written afterwards is none.
 """
 
 import math
@@ -88,7 +88,7 @@ def forecasts_of(entries: Iterable[Ghap], confidence_of: Callable[[Ghap], float 
     stated = (
         (confidence_of(entry), entry.outcome.status is OutcomeStatus.CONFIRMED)
         for entry in entries
-        if entry.outcome.status is not OutcomeStatus.ABANDONED
+        if entry.outcome.status is not OutcomeStatus.ABANDONED and not entry.afterwards
     )
     return [Forecast(confidence, held) for confidence, held in stated if confidence is not None]
 

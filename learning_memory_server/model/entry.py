@@ -95,7 +95,10 @@ class Revision(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Resolution(Stored):
-    """The end of an entry, captured automatically if a tool recorded it; `cited` helped or misled without advice."""
+    """The end of an entry, captured automatically if a tool recorded it; `cited` helped or misled without advice.
+
+    `words` are of the person who contradicted the agent, on one line: evidence, which nobody is shown unasked.
+    """
 
     status: OutcomeStatus
     result: str
@@ -105,6 +108,7 @@ class Resolution(Stored):
     lesson: Lesson | None = None
     auto_captured: bool = False
     cited: tuple[Citation, ...] = ()
+    words: str = ""
 
     def require_explanation(self) -> None:
         """Refuse a falsified hypothesis without surprise or root cause."""
@@ -154,22 +158,26 @@ class Outcome(TypedDict):
     root_cause: NotRequired[RootCause | None]
     lesson: NotRequired[Lesson | None]
     cited: NotRequired[tuple[Citation, ...]]
+    words: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ghap(Recorded):
-    """One entry. Immutable: every change is a new object."""
+    """One entry. Immutable: every change is a new object.
+
+    One that was written `afterwards` predicted nothing: it has no domain, strategy, action, prediction and confidence.
+    """
 
     id: str  # `ghap_YYYYMMDD_HHMMSS_xxxxxx`
     project: str  # the project it belongs to; never a path
     agent_session: str  # a hash of the session that owns it
     created_at: datetime
-    domain: Domain
-    strategy: Strategy
+    domain: Domain | None = None
+    strategy: Strategy | None = None
     goal: str
     hypothesis: str
-    action: str
-    prediction: str
+    action: str = ""
+    prediction: str = ""
     agent: str = ""  # Which of its agents does; see `Caller.agent`. Empty if that is not known.
     history: tuple[Revision, ...] = ()
     notes: tuple[str, ...] = ()
@@ -181,6 +189,19 @@ class Ghap(Recorded):
     runs: tuple[Run, ...] = ()  # the last `limits.RUNS_MAX` test and build commands meanwhile
     anchors: tuple[Anchor, ...] = ()  # its files, found after the resolution, `limits.ANCHORS_MAX`
     errors: tuple[Met, ...] = ()  # errors that its agent met meanwhile, at most `limits.ERRORS_MAX`
+    afterwards: bool = False  # whether it was written when its outcome was known
+    same_as: str = ""  # the id of the entry that its goal and hypothesis come from, the same as this one to its agent
+    split: bool = False  # whether a person has said that it is not the same
+
+    def __post_init__(self) -> None:
+        absent = [name for name in ("domain", "strategy") if getattr(self, name) is None]
+        if absent and not self.afterwards:
+            raise InvalidInputError(f"{', '.join(absent)}: missing.", arguments=absent)
+
+    @property
+    def repeats(self) -> str:
+        """The id of the entry that it is the same as, as its agent says and no person denies; else empty."""
+        return "" if self.split else self.same_as
 
     @property
     def last_confidence(self) -> float | None:
@@ -221,6 +242,8 @@ class Ghap(Recorded):
         bronze: the hypothesis has fewer than four words, or the same as the prediction (a Jaccard similarity of at
         least 0.8).
 
+        silver: it was written afterwards.
+
         gold: confirmed with a lesson; falsified with surprise, root cause and lesson; or captured automatically.
 
         silver: the rest.
@@ -231,6 +254,8 @@ class Ghap(Recorded):
         hypothesis, prediction = words(self.hypothesis), words(self.prediction)
         if len(hypothesis) < _VAGUE_BELOW_WORDS or _jaccard(hypothesis, prediction) >= _TAUTOLOGY_JACCARD:
             return Tier.BRONZE
+        if self.afterwards:
+            return Tier.SILVER
         complete = end.lesson is not None and (
             end.status is OutcomeStatus.CONFIRMED or (end.surprise is not None and end.root_cause is not None)
         )

@@ -46,6 +46,7 @@ RULE_SENTENCES_MAX: Final = 1_000  # How many sentences of them are looked at
 LATER_DAYS: Final = 7  # Days after which a suggestion or a lesson that a person put off is asked about again
 RULE_CALLS_LAST: Final = 1_000  # Past calls by which it is decided whether a rule may stop a call: the last ones
 RULE_CALLS_SHARE: Final = 20  # One that would have stopped more than one in so many of them is only shown
+PERSON_WORDS_MAX: Final = 200  # Characters that an entry keeps of the words of the person who contradicted its agent
 REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal. Longer words are pasted.
 FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and that its figures count
 PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, half a kilobyte each

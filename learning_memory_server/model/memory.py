@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -48,6 +48,7 @@ class Memory(Recorded):
     created_at: datetime
     request: str | None = None  # the name of the call that added it; see `Caller.request`
     chunking: Chunking | None = None  # where its chunks are, as of when it was added
+    replaces: str | None = None  # the id of the memory that it corrects, which searches leave out
     refusal: Refusal | None = None  # the refused call that an earlier version made it of
 
     @property
@@ -72,6 +73,16 @@ class Memory(Recorded):
         """The title, if one was given and is text."""
         title = self.metadata.get("title")
         return title if isinstance(title, str) else None
+
+
+def replaced_among(memories: Iterable[Memory]) -> dict[str, str]:
+    """Return the ids of the memories that others replace, each with the id of the newest of those.
+
+    An imported memory replaces no own one. If the newer one is forgotten, the older one is no longer replaced.
+    """
+    by_id = {each.id: each for each in memories}
+    pairs = ((by_id.get(each.replaces), each) for each in by_id.values() if each.replaces)
+    return {old.id: new.id for old, new in pairs if old and (old.imported or not new.imported)}
 
 
 def new_memory_id() -> str:

@@ -48,14 +48,15 @@ class MemorySearcher:
             raise DeadlineExceededError("timed out") from None
 
     async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> SearchResult[FoundMemory]:
-        memories = self.memories.all()
+        # As if they were found in an earlier round.
+        without = set[str]() if query.where.replaced else {*self.memories.replaced()}
+        memories = [each for each in self.memories.all() if each.id not in without]
         depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self.recall.reranking.depth)
         now = asyncio.get_running_loop().time
         began = now()
         last, budget = began + self.patience, Budget.of_search(self.deadline)
         is_partial = False
         seen: list[FoundMemory] = []
-        without: set[str] = set()
         basis: Basis | None = None
         while True:
             left = replace(budget, index=began + (budget.index or 0.0) - now())
@@ -109,6 +110,7 @@ class MemorySearcher:
         self, query: MemoryQuery, depth: int, without: AbstractSet[str], basis: Basis | None, timer: SearchTimer
     ) -> list[FoundMemory]:
         """Return up to `depth` chunks, best first, without the memories in `without`."""
+        replaced = self.memories.replaced()
         where = query.where.for_engine(without)
         index = self.recall.index.with_budget(Budget.of_search(self.deadline))
         is_compared = query.min_similarity > 0.0
@@ -128,6 +130,7 @@ class MemorySearcher:
                 match.payload["chunk_index"],
                 match.payload["start"],
                 match.payload["end"],
+                replaced.get(memory.id, ""),
                 explanation=match.explanation,
             )
             for match in matches
@@ -143,16 +146,23 @@ class MemorySearcher:
 def search_lexical(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> SearchResult[FoundMemory]:
     """Return the memories that rank best by the terms they share with the query."""
     asked = with_iso_dates(query.text)
-    wanted = needles(asked)
+    wanted, replaced = needles(asked), log.replaced()
     texts = [
         ((memory, chunk), chunk.text)
         for memory in memories
-        if query.where.matches(memory)
+        if query.where.matches(memory) and (query.where.replaced or memory.id not in replaced)
         for chunk in log.candidate_chunks(memory, wanted)
     ]
     mode = SearchMode.LEXICAL
     found = [
-        FoundMemory(memory, chunk.number, chunk.start, chunk.end, explanation=Explanation(mode=mode, bm25=bm25))
+        FoundMemory(
+            memory,
+            chunk.number,
+            chunk.start,
+            chunk.end,
+            replaced.get(memory.id, ""),
+            explanation=Explanation(mode=mode, bm25=bm25),
+        )
         for (memory, chunk), bm25 in rank(asked, texts, len(texts))
     ]
     kept, left_out = passing(_best(query.limit, found), query.min_score)

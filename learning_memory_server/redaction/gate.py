@@ -16,7 +16,7 @@ _PLAIN: Final = word_set(
     "goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway "
     "text query title command runs event prompt folder output stderr error source tags id created_at changed_at resolved_at at "
     "date timestamp project agent_session agent session domain strategy status category kind language ghap_id "
-    "memory_id cluster_id request requests history resolution data records entries event level tool outcome type"
+    "memory_id cluster_id same_as replaces words request requests history resolution data records entries event level tool outcome type"
 )
 """Our own names. They announce no secret, so a text under such a name is read once, without its name."""
 
@@ -31,7 +31,7 @@ _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE
 )
 _FORMS: Final = {
-    **dict.fromkeys(("id", "memory_id"), _UUID),
+    **dict.fromkeys(("id", "memory_id", "replaces"), _UUID),
     **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
     **dict.fromkeys(
         "since date_from date_to timestamp date at created_at changed_at resolved_at captured_at".split(), _MOMENT

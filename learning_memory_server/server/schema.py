@@ -15,6 +15,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.lines import preview
 
 Schema = dict[str, Any]
+HIDDEN: Final = {"hidden": True}  # In the schema of an argument that is accepted, and not shown to clients
 JsonPath = tuple[str | int, ...]
 
 _KINDS: Final = {
@@ -71,19 +72,24 @@ def lean_schema(schema: Schema) -> Schema:
 
 
 def advertised_schema(schema: Schema) -> Schema:
-    """Return what clients are shown of a lean schema: without limits of ids and names, and without false and 0."""
+    """Return what clients are shown of a lean schema: without limits of ids and names, false, 0, and what is hidden."""
 
     def shown(node: Any) -> Any:
         if not isinstance(node, dict):
             return node
         return {
-            key: shown(value)
+            key: {name: shown(part) for name, part in _shown(value).items()} if key == "properties" else shown(value)
             for key, value in node.items()
             if not (key == "maxLength" and value <= limits.PROJECT_MAX) and not (key == "default" and not value)
         }
 
     result: Schema = shown(schema)
     return result
+
+
+def _shown(properties: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Return the properties that clients are shown."""
+    return {name: node for name, node in properties.items() if not node.keys() >= HIDDEN.keys()}
 
 
 def flaws_of(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitErrorDetails]:
@@ -155,7 +161,7 @@ def _field_message(problem: ErrorDetails, schema: Schema) -> str:
         # Pydantic calls the characters of a stripped text items.
         message = message.replace("Value", "String").replace("items after validation", "characters")
     elif problem["type"] == "extra_forbidden":
-        known = _at(schema, problem["loc"][:-1]).get("properties", {})
+        known = _shown(_at(schema, problem["loc"][:-1]).get("properties", {}))
         message += f" (allowed are {', '.join(known)})." + did_you_mean(problem["loc"][-1], known)
         message = message.removesuffix(".")
     elif problem["type"].startswith(_OUT_OF_RANGE):
@@ -167,7 +173,7 @@ def _sentence(problem: ErrorDetails, schema: Schema) -> str:
     location, given, kind = problem["loc"], problem["input"], problem["type"]
     name, node = name_of(location), _at(schema, location)
     if kind == "extra_forbidden":
-        known = _at(schema, location[:-1]).get("properties", {})
+        known = _shown(_at(schema, location[:-1]).get("properties", {}))
         allowed = f"; allowed are {', '.join(known)}" if known else "; this tool takes none"
         return f"{name}: unknown argument{allowed}.{did_you_mean(location[-1], known)}"
     if kind in _OF_ANY_PART:

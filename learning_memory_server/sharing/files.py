@@ -65,7 +65,7 @@ _FIRST: Final = re.compile(
     re.ASCII,
 )
 _NEEDED: Final = {
-    FileKind.LESSON: {TITLE, "What was believed", "What happened", "outcome", "domain", "strategy"},
+    FileKind.LESSON: {TITLE, "What was believed", "What happened", "outcome"},
     FileKind.VALUE: {TITLE, "Lesson"},
 }
 
@@ -200,18 +200,18 @@ def entry_of(file: SharedFile, identity: str, project: str, at: datetime | None 
     said, words = file.texts.get, file.fields.get
     # Whoever writes a date can write one that is to come.
     at = as_seen(at or datetime.fromisoformat(file.date).replace(tzinfo=UTC))
+    afterwards = file.kind is FileKind.LESSON and "domain" not in file.fields
     takeaway, worked, cause = said("Lesson"), said("What worked"), words("cause")
     return SharedEntry(
         id=identity,
         project=project,
         agent_session="",
         created_at=at,
-        domain=Domain(words("domain") or Domain.FEATURE),
-        strategy=Strategy(words("strategy") or Strategy.CHECK_ASSUMPTIONS),
+        domain=None if afterwards else Domain(words("domain") or Domain.FEATURE),
+        strategy=None if afterwards else Strategy(words("strategy") or Strategy.CHECK_ASSUMPTIONS),
         goal=file.texts[TITLE],
         hypothesis=said("What was believed") or "",
-        action="",
-        prediction="",
+        afterwards=afterwards,
         resolution=Resolution(
             OutcomeStatus(words("outcome") or OutcomeStatus.CONFIRMED),
             said("What happened") or "",
@@ -246,6 +246,8 @@ def parse(name: str, data: bytes | None) -> SharedFile | str:
     paths = texts.get("Files", "").split()
     longest = max(map(len, [*(text for heading, text in texts.items() if heading != "Files"), *paths]), default=0)
     is_whole = all(said) and _NEEDED.get(file.kind, {"about"}) <= {*texts, *fields}
+    # What was written afterwards has neither.
+    is_whole &= ("domain" in fields) == ("strategy" in fields)
     if not is_whole or longest > limits.NARRATIVE_MAX or len(paths) > limits.ANCHORS_MAX:
         return "it lacks a part, or has one that is too long"
     # Whatever the format does not know is not in what would be written.

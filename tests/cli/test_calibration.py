@@ -102,3 +102,15 @@ def test_status_counts_what_agents_were_shown_and_what_came_of_it(run: Any, stor
     ]
     Records[Advice](Journal(storage / "journal").advice).add(*shown)
     assert "shown       3 times, helped 1, misled 1, unknown 1 (as agents say)" in run("status").stdout
+
+
+def test_what_was_written_afterwards_is_counted_apart(run: Any, journal: Journal) -> None:
+    before = json.loads(run("calibration", "--json").stdout)
+    collector = ObservationCollector(journal, utc_now)
+    told = numbered(100, afterwards=True, domain=None, strategy=None, confidence=0.9, first_confidence=0.9)
+    collector.add_resolved([replace(told, resolution=CONFIRMED)])
+
+    after = json.loads(run("calibration", "--json").stdout)
+
+    assert after == before | {"afterwards": 1}
+    assert "Not counted: 1 entry written afterwards" in run("calibration").stdout

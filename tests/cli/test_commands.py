@@ -40,6 +40,7 @@ HEAVY = {
     "torch",
     "sentence_transformers",
     "sklearn",
+    "hdbscan",
 }
 
 

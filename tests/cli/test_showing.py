@@ -10,10 +10,12 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.answer import Answer, Said
+from learning_memory_server.model.entry import Outcome
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.command_line import in_line, printed, refusal
-from tests.support import start
+from tests.support import ALICE, confirm, start
 
 ENTRY = "ghap_20260101_000007_abcdef"
 
@@ -104,3 +106,22 @@ def test_an_open_entry_is_resolved_by_a_person_as_by_an_agent(run: Any, storage:
     shown = json.loads(run("show", second.id, "--json").stdout)["entry"]
     assert (shown["outcome_status"], shown["lesson"]["takeaway"]) == ("falsified", "Look at the disk.")
     assert "already resolved" in refusal(run("resolve", first.id, "confirmed"))
+
+
+def test_a_person_splits_an_entry_from_the_one_that_its_agent_called_the_same(run: Any, storage: Path) -> None:
+    collector = ObservationCollector(Journal(storage / "journal"), utc_now)
+    first = start(collector)
+    confirm(collector)
+    ended: Outcome = {"status": OutcomeStatus.CONFIRMED, "result": "It was.", "words": "no, again"}
+    again = collector.record(ALICE, collector.believed_again(first.id), **ended)
+    shown = printed(run("show", again.id))
+    assert f"{first.id}, says its agent; `split` takes that back" in shown
+    assert "afterwards: it counts in no calibration" in shown
+    assert "no, again" in shown
+    assert "afterwards" in printed(run("list"))
+
+    said = run("split", again.id).stdout
+
+    assert said == f"{again.id} stands for itself. Its agent had called it the same as {first.id}.\n"
+    assert first.id not in printed(run("show", again.id))
+    assert "is not the same as another entry" in refusal(run("split", again.id))

@@ -148,7 +148,8 @@ async def test_the_messages_of_the_page_are_those_of_the_tools(
 def test_the_differences_state_the_figures_of_the_code() -> None:
     text = DIFFERENCES.read_text("utf-8")
     memory = next(tool for tool in TOOLS if tool.name == "search_memory").input_schema["properties"]
-    assert f"| {memory['min_similarity']['default']}, which leaves out nothing" in text
+    assert "| No default: weak matches are left out." in text
+    assert "default" not in memory["min_similarity"]
     assert f"| {limits.SOURCE_MAX:,} characters. |" in text
     assert "MiniLM" in DEFAULT_MODEL
     assert Settings.model_fields["embedding_model"].default in (DEFAULT_MODEL, None)

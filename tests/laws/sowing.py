@@ -87,6 +87,8 @@ async def sow(serve: Serve, place: Path) -> Sown:
             for number in range(22):
                 await _resolved(agent, number, TOPIC if number < 14 else OTHER)
             ids["entry"] = await entry(agent, words, "entry")
+            again = await agent.call("resolve_ghap", status="confirmed", result=TOPIC, same_as=ids["entry"])
+            ids["repeating"] = again["id"]
             ids["memory"] = await memory(agent, words, "memory")
             ids["deleted"] = await memory(agent, words, "deleted")
         async with program.agent(owner) as agent:

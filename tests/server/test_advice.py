@@ -54,6 +54,13 @@ async def test_the_reply_to_a_new_entry_shows_what_was_wrong_the_last_time(agent
     assert started["stored_text"]
 
 
+async def test_what_was_written_afterwards_is_advice_too(agent: Agent) -> None:
+    belief = {name: ENTRY[name] for name in ("goal", "hypothesis")}
+    before = (await agent.call("resolve_ghap", **belief, **FALSIFIED))["id"]
+    started = await agent.call("start_ghap", **ENTRY)
+    assert [each["id"] for each in started["related"]] == [before]
+
+
 async def test_nothing_is_shown_for_a_goal_that_is_new(agent: Agent) -> None:
     await agent.resolve_new(**FALSIFIED)
     started = await agent.call("start_ghap", **OTHER)

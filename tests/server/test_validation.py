@@ -235,7 +235,8 @@ async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_clos
     name = next(iter(tool_arguments(tool)))
     message = await refusal(agent, tool, {**REQUIRED[tool], f"{name}s": "x"})
     assert message == (
-        f"{name}s: unknown argument; allowed are {', '.join(tool_arguments(tool))}. Did you mean {name}?"
+        # What is accepted for earlier callers is not offered.
+        f"{name}s: unknown argument; allowed are {', '.join(tool_arguments(tool, shown=True))}. Did you mean {name}?"
     )
 
 
@@ -289,8 +290,8 @@ async def test_an_unknown_tool_is_refused_with_the_tools_and_the_closest_name(ag
     assert message.endswith(" Did you mean start_ghap?")
 
 
-def tool_arguments(name: str) -> dict[str, Any]:
-    """Return the properties of a tool's schema."""
+def tool_arguments(name: str, *, shown: bool = False) -> dict[str, Any]:
+    """Return the properties of a tool's schema, or those that clients are shown."""
     (tool,) = (tool for tool in TOOLS if tool.name == name)
-    properties: dict[str, Any] = tool.input_schema["properties"]
+    properties: dict[str, Any] = (tool.advertised_schema if shown else tool.input_schema)["properties"]
     return properties

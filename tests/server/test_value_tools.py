@@ -86,13 +86,14 @@ async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent
     first = await agent.largest_cluster()
     error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
     assert (await agent.call("list_values"))["count"] == 0
-    require(error, "validation_error", "^text: .*distance", hint="get_cluster_members")
+    require(error, "validation_error", "^text: .*: off topic: .*distance", hint="get_cluster_members")
 
 
-async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
+async def test_the_axis_of_a_value_is_that_of_its_cluster_and_checked_if_it_is_given(agent: Agent) -> None:
     first = await agent.largest_cluster()
     error = await agent.refused("store_value", text=VALUE, cluster_id=first, axis="strategy")
     require(error, "validation_error", "^axis: strategy .*expected full")
+    assert (await agent.call("store_value", text=VALUE, cluster_id=first))["axis"] == "full"
 
 
 async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexed: Services) -> None:
@@ -181,6 +182,8 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
         ({"verdict": "likes"}, "validation_error"),
     ):
         assert (await agent.refused("judge_value", **(judging | wrong)))["type"] == kind
+    near = await agent.refused("judge_value", **(judging | {"verdict": "support"}))
+    require(near, "validation_error", r"Did you mean supports\?$")
     (value,) = (await agent.call("list_values"))["results"]
     assert value["standing"] == "unattested"
 

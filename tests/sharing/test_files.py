@@ -45,6 +45,20 @@ def test_a_lesson_is_read_as_it_was_written() -> None:
     assert entry.agent_session not in file.render()
 
 
+def test_a_lesson_of_an_entry_written_afterwards_has_no_domain_and_no_strategy() -> None:
+    entry = replace(full_ghap(), afterwards=True, domain=None, strategy=None)
+    entry = replace(entry, resolution=replace(entry.outcome, words="no, not the pool"))
+    file = of_entry(entry)
+
+    assert read(file) == file
+    assert "domain" not in file.fields
+    assert "not the pool" not in file.render()
+    again = entry_of(file, "shared_0", "acme/shop")
+    assert (again.afterwards, again.domain, again.strategy) == (True, None, None)
+    half = replace(file, fields={**file.fields, "domain": "debugging"})
+    assert isinstance(parse(half.name, half.render().encode()), str)
+
+
 def test_every_kind_is_read_as_it_was_written() -> None:
     evidence = Evidence((), (), 0.0, 0.0, 0.0, "")
     value = Value("value_1", "Measure first.", ClusterId(Axis.FULL, 1), "acme/shop", NOON, evidence)

@@ -99,7 +99,7 @@ async def test_lessons_are_found_and_marked_from_a_join_until_they_are_left(
     assert await points(services) == 2
     assert (await found(services, lesson(1).texts[""]))[name_of(1)].shared == "shared, merged by Ann"
     assert (counted(shared), counted(shared, "acme/other")) == (2, 0)
-    assert [each.id for each in services.citing.sort(full_ghap(), [name_of(1)], []).found] == [name_of(1)]
+    assert [each.id for each in services.citing.sort(full_ghap().id, [name_of(1)], []).found] == [name_of(1)]
     # It is nobody's own.
     assert services.collector.list_resolved(EntryQuery()) == []
     assert services.failure_log.all() == []

@@ -7,18 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.capture.entries.open_entries import OpenEntries
 from learning_memory_server.capture.entries.timeline import Timeline
-from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.errors import InvalidInputError, JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import documents_of, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ class Started:
 
     entry: Ghap
     orphan: Ghap | None
+
+
+class Belief(NamedTuple):
+    """What an agent believed, as it says when the outcome is known; `same_as` names an entry with the same belief."""
+
+    goal: str
+    hypothesis: str
+    same_as: str = ""
 
 
 class ObservationCollector(Records[Ghap]):
@@ -60,11 +69,8 @@ class ObservationCollector(Records[Ghap]):
         if done := self._done(caller):
             return Started(done, None)
         now = self._clock()
-        ghap_id = new_ghap_id(now)
-        while not self.look_up([ghap_id]).unknown:
-            ghap_id = new_ghap_id(now)
         entry = Ghap(
-            id=ghap_id,
+            id=self._new_id(now),
             project=caller.project,
             agent_session=caller.session,
             agent=caller.agent or "",
@@ -119,8 +125,7 @@ class ObservationCollector(Records[Ghap]):
             return done
         entry = self._get_open(caller, ghap_id)
         now = self._clock()
-        resolution = Resolution(resolved_at=now, **outcome)
-        resolution.require_explanation()
+        resolution = _resolution(now, outcome)
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=caller.noted(entry.requests))
         resolved = replace(resolved, errors=met(resolved, caller))
         self.add(resolved, at=now)
@@ -129,6 +134,67 @@ class ObservationCollector(Records[Ghap]):
         with suppress(JournalUnavailableError):
             self._journal.close_entry(resolved.id)
         return resolved
+
+    def record(self, caller: Caller, belief: Belief, **outcome: Unpack[Outcome]) -> Ghap:
+        """Write a resolved entry of a belief whose outcome is known; open entries stay open. Raises as `resolve`."""
+        if (done := self._done(caller)) and done.resolution:
+            return done
+        now = self._clock()
+        resolution = _resolution(now, outcome)
+        entry = Ghap(
+            id=self._new_id(now),
+            project=caller.project,
+            agent_session=caller.session,
+            agent=caller.agent or "",
+            created_at=now,
+            goal=belief.goal,
+            hypothesis=belief.hypothesis,
+            requests=caller.noted(),
+            resolution=resolution,
+            afterwards=True,
+            same_as=belief.same_as,
+        )
+        self.add(entry, at=now)
+        return entry
+
+    def believed_again(self, ghap_id: str) -> Belief:
+        """Return the belief of a resolved entry of this store, for another entry that is the same."""
+        try:
+            entry = self.get(ghap_id)
+        except NotFoundError as error:
+            raise NotFoundError(f"same_as: {error.message}", hint=error.hint, arguments=["same_as"]) from None
+        if entry.resolution is None:
+            raise InvalidInputError(
+                f"same_as: {ghap_id} is still open.",
+                hint="To close it, call resolve_ghap with its id as ghap_id.",
+                arguments=["same_as"],
+            )
+        if entry.imported:
+            raise InvalidInputError(
+                f"same_as: {ghap_id} was imported from another store.",
+                hint="Give goal and hypothesis in your own words.",
+                arguments=["same_as"],
+            )
+        return Belief(entry.goal, entry.hypothesis, ghap_id)
+
+    def split(self, ghap_id: str) -> Ghap:
+        """Take back, for a person, that an entry is the same as another one. Return it as it is now."""
+        entry = self.get(ghap_id)
+        if not entry.repeats:
+            raise InvalidInputError(f"{ghap_id} is not the same as another entry, as far as its agent says.")
+        entry = replace(entry, split=True)
+        self.add(entry, at=entry.outcome.resolved_at)
+        return entry
+
+    def repeating(self, ghap_ids: Iterable[str]) -> list[str]:
+        """Return the ids of the other entries whose goal and hypothesis come from one of these, split or not."""
+        sources = dict.fromkeys(ghap_ids)
+        given = len(sources)
+        # An entry comes after the one that it repeats.
+        for entry in self.timeline:
+            if entry.same_as in sources:
+                sources.setdefault(entry.id)
+        return list(sources)[given:]
 
     def anchor(self, ghap_id: str, anchors: tuple[Anchor, ...]) -> None:
         """Keep what files a resolved entry is about, unless it has been forgotten since."""
@@ -240,6 +306,12 @@ class ObservationCollector(Records[Ghap]):
                 self._open.load(entry for entry in self._journal.open_entries() if not self.has_had(entry.id))
                 self._has_timeline = True
 
+    def _new_id(self, now: datetime) -> str:
+        ghap_id = new_ghap_id(now)
+        while not self.look_up([ghap_id]).unknown:
+            ghap_id = new_ghap_id(now)
+        return ghap_id
+
     def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
         if ghap_id is None:
             return self.still_open.get_current(caller)
@@ -260,6 +332,15 @@ class ObservationCollector(Records[Ghap]):
             return None
         still_open = (entry for entry in self.still_open.by_id.values() if caller.request in entry.requests)
         return next(still_open, None) or self.find_by_request(caller.request)
+
+
+def _resolution(at: datetime, outcome: Outcome) -> Resolution:
+    """Return the resolution of an entry; a wrong guess needs a reason."""
+    kept = outcome.copy()
+    kept["words"] = one_line(outcome.get("words", ""))[: limits.PERSON_WORDS_MAX]
+    resolution = Resolution(resolved_at=at, **kept)
+    resolution.require_explanation()
+    return resolution
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,12 @@ class OpenEntries:
         others = ", ".join(each.id for each in self.others(caller, elsewhere=False)[: limits.ENTRIES_NAMED])
         raise NoActiveGhapError(
             "You have no open GHAP entry.",
-            hint=f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."
-            if others
-            else "Call start_ghap first.",
+            hint=(
+                f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."
+                if others
+                else "Call start_ghap first."
+            )
+            + " After the fact, give resolve_ghap a goal and a hypothesis.",
         )
 
     def owner(self, entry: Ghap, caller: Caller) -> EntryOwner:

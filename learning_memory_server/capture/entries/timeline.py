@@ -14,7 +14,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy, Tier
 
-TallyKey = tuple[str, Domain, Strategy]
+TallyKey = tuple[str, Domain | None, Strategy | None]
 
 
 class Tally:
@@ -24,6 +24,7 @@ class Tally:
         self.axes = Counter[Axis]()
         self.tiers = Counter[Tier]()
         self.outcomes = Counter[OutcomeStatus]()
+        self.predicted = Counter[OutcomeStatus]()  # without what was written afterwards
         self.first = Stated()
         self.last = Stated()
         self._changing = Lock()
@@ -38,6 +39,9 @@ class Tally:
                 self.outcomes[status] += times
                 for axis in axes:
                     self.axes[axis] += times
+                if entry.afterwards:
+                    continue
+                self.predicted[status] += times
                 if status is not OutcomeStatus.ABANDONED:
                     held = status is OutcomeStatus.CONFIRMED
                     self.first.add(entry.first_confidence, held, times)

@@ -9,11 +9,18 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.errors import NotFoundError
+from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.records import Records
-from learning_memory_server.model.memory import Chunking, Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.model.memory import (
+    Chunking,
+    Memory,
+    checked_metadata,
+    date_of,
+    new_memory_id,
+    replaced_among,
+)
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import end_turn
 
@@ -34,10 +41,31 @@ class MemoryLog(Records[Memory]):
         self._chunker = chunker
 
     def find_same(self, text: str, metadata: Mapping[str, Any], project: str) -> Memory | None:
-        """Return the newest memory of a project that has the same text and metadata, or None."""
+        """Return the newest memory of a project with the same text and metadata that is not replaced, or None."""
         alike = (each for each in reversed(self.all()) if each.text == text and each.project == project)
-        wanted = _canonical(metadata)
+        wanted, replaced = _canonical(metadata), self.replaced()
+        alike = (each for each in alike if each.id not in replaced)
         return next((each for each in alike if _canonical(each.metadata) == wanted), None)
+
+    def replaced(self) -> dict[str, str]:
+        """Return the ids of the memories that others replace, each with its successor's; see `replaced_among`."""
+        return replaced_among(self.all())
+
+    def require_current(self, memory_id: str) -> Memory:
+        """Return a memory that is to be replaced, which must exist and not be replaced already."""
+        if (memory := self.find(memory_id)) is None:
+            raise NotFoundError(
+                f"replaces: there is no memory {memory_id}.",
+                hint="search_memory shows the IDs.",
+                arguments=["replaces"],
+            )
+        if successor := self.replaced().get(memory_id):
+            raise InvalidInputError(
+                f"replaces: {memory_id} was replaced by {successor} already.",
+                hint=f"To correct {successor}, pass it as replaces.",
+                arguments=["replaces"],
+            )
+        return memory
 
     def chunk(self, text: str, should_stop: Callable[[], bool] = lambda: False) -> Chunking:
         """Divide a text into chunks. May take seconds; safe in any thread. See `Chunker.chunk`."""
@@ -135,7 +163,7 @@ class MemoryStore:
     writer: IndexWriter
     clock: Clock
 
-    async def add(self, caller: Caller, text: str, metadata: Mapping[str, Any]) -> Added:
+    async def add(self, caller: Caller, text: str, metadata: Mapping[str, Any], replaces: str | None = None) -> Added:
         """Add a text, stripped, to the journal, and index it: a long one in the background.
 
         A call that is cancelled while the text is chunked adds nothing. If the journal cannot be written, nothing is
@@ -143,12 +171,13 @@ class MemoryStore:
 
         Args:
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
+            replaces: The id of the memory that this one corrects, which searches leave out from now on.
         """
         metadata = checked_metadata(metadata)
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
             end_turn()
             return self._known(done, is_new=True)
-        if same := self.log.find_same(text, metadata, caller.project):
+        if same := self._find_same(text, metadata, caller.project, replaces):
             return self._known(same)
         chunking = await self._chunk(text)
         now = self.clock()
@@ -161,10 +190,11 @@ class MemoryStore:
             created_at=now,
             request=caller.request,
             chunking=chunking,
+            replaces=replaces,
         )
         documents: list[Document] = await asyncio.to_thread(list, self.log.documents_of(memory))
         # Another call may have added it while this one awaited.
-        if same := self.log.find_same(text, metadata, caller.project):
+        if same := self._find_same(text, metadata, caller.project, replaces):
             return self._known(same)
         # Between the journal and the writer nothing is awaited: what a cancelled call has kept is indexed, too.
         self.log.add(memory)
@@ -184,6 +214,22 @@ class MemoryStore:
                 hint="search_memory shows the IDs.",
                 arguments=["memory_id"],
             )
+
+    def _find_same(self, text: str, metadata: Mapping[str, Any], project: str, replaces: str | None) -> Memory | None:
+        """Return the memory that is there already, or None; it cannot be there and replace another one from now on."""
+        same = self.log.find_same(text, metadata, project)
+        if replaces is None or (same and same.replaces == replaces):
+            return same
+        self.log.require_current(replaces)
+        if same:
+            raise InvalidInputError(
+                f"replaces: {same.id} already has this text and metadata.",
+                hint=f"Say what is right now, in another text; or delete_memory {replaces}."
+                if same.id != replaces
+                else "Say what is right now, in another text.",
+                arguments=["replaces"],
+            )
+        return None
 
     def _known(self, memory: Memory, *, is_new: bool = False) -> Added:
         return Added(memory, self.log.chunks_of(memory), is_new, is_indexed=self.writer.missing == 0)

@@ -98,7 +98,7 @@ def _whole(stored: command.Offline, name: str) -> str:
 def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:
     """Return what was found and, if it was forgotten, what became of it."""
     document: dict[str, Any] = {"forgotten": done is not None}
-    document |= {name: (done or found)[name] for name in ("found", "citing", "verdicts", "rules_kept")}
+    document |= {name: (done or found)[name] for name in ("found", "repeating", "citing", "verdicts", "rules_kept")}
     if done:
         document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
         document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
@@ -143,6 +143,9 @@ def _show_found(found: dict[str, Any]) -> None:
         out.remark(
             f"{rules} of this project {'stays' if found['rules_kept'] == 1 else 'stay'}: you forget rules in a terminal, without --yes."
         )
+    if found["repeating"]:
+        names = out.one_line(", ".join(found["repeating"]))
+        out.remark(f"These entries repeat its goal and hypothesis, and go, too: {names}.")
     if found["citing"]:
         names = out.one_line(", ".join(found["citing"]))
         out.remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")

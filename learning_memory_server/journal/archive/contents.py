@@ -112,13 +112,18 @@ class Contents:
 
     def mark_imported(self) -> None:
         """Mark everything as what no session of this store has experienced; its user has said nothing."""
-        self.entries = {name: replace(entry, imported=True) for name, entry in self.entries.items()}
+        self.entries = {name: _as_imported_entry(entry) for name, entry in self.entries.items()}
         self.open = {name: replace(entry, imported=True) for name, entry in self.open.items()}
         self.records = {
             key: as_imported(record)
             for key, record in self.records.items()
             if record.kind not in {kinds.ANSWER.kind, kinds.PROJECT.kind, kinds.RULE_COUNT.kind}
         }
+
+
+def _as_imported_entry(entry: Ghap) -> Ghap:
+    """Return an entry of another store, without the words of the person there."""
+    return replace(entry, imported=True, resolution=replace(entry.outcome, words=""))
 
 
 def as_imported(record: JournalRecord) -> JournalRecord:

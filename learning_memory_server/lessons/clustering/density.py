@@ -8,8 +8,10 @@ has figures.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -190,10 +192,23 @@ def dense_groups(graph: csr_array, min_cluster_size: int, min_samples: int) -> l
         min_cluster_size: The size of the smallest group, at least 2.
         min_samples: A core distance is to the `min_samples`-th nearest point, counting itself, as in the paper.
     """
-    from sklearn.cluster import HDBSCAN
-
     # The point itself is not stored in its row, so it is not counted there; every row has its `k` neighbours.
     others = max(1, min(min_samples - 1, int(np.diff(graph.indptr).min())))
-    found = HDBSCAN(min_cluster_size=min_cluster_size, min_samples=others, metric="precomputed", copy=True)
-    labels = found.fit(graph).labels_
+    hdbscan = load_hdbscan()(min_cluster_size=min_cluster_size, min_samples=others, metric="precomputed")
+    labels = hdbscan.fit(graph).labels_
     return [np.flatnonzero(labels == group) for group in range(int(labels.max()) + 1)]
+
+
+def load_hdbscan() -> Callable[..., Any]:
+    """Return the class of the package hdbscan; scikit-learn's, which finds the same groups, where hdbscan is missing.
+
+    Importing either takes .1 s or more, so only the process that fits calls this.
+    """
+    try:
+        import hdbscan
+    except ImportError:
+        import sklearn.cluster
+
+        return partial(sklearn.cluster.HDBSCAN, copy=True)
+    constructor: Callable[..., Any] = hdbscan.HDBSCAN
+    return constructor

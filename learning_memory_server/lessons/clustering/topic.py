@@ -86,7 +86,9 @@ def match_topic(
     told_apart = rival is None or rival.margin >= rival.margin_needed
     valid = told_apart and distance <= threshold
     reason = f"{distance:.2f} away from the centre of {own.name}, where {threshold:.2f} is the most"
-    if rival and rival.margin <= 0:
+    if distance > threshold and (rival is None or 1 - rival.similarity > threshold):
+        reason = f"off topic: {reason}"
+    elif rival and rival.margin <= 0:
         reason = (
             f"closer to cluster {rival.name} than to {own.name}, by {-rival.margin:.2f} "
             "(centre and nearest members combined)"

@@ -131,11 +131,13 @@ def main(arguments: Sequence[str]) -> None:
         os.nice(_POLITE)
     # Two seconds of imports, while the parent prepares the request.
     with without_collections():
-        import sklearn.cluster
         import sklearn.decomposition  # noqa: F401
 
         import learning_memory_server.lessons.clustering.clusterer
         import learning_memory_server.lessons.clusters.fitting  # noqa: F401
+        from learning_memory_server.lessons.clustering.density import load_hdbscan
+
+        load_hdbscan()
 
     with suppress(EOFError):
         while True:

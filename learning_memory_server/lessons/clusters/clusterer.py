@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TASK: Final = (Axis.STRATEGY, Axis.FULL)
 _APART: Final = {Axis.SURPRISE: _TASK, Axis.ROOT_CAUSE: (*_TASK, Axis.SURPRISE)}
-"""The other axes for `without_task`. Every entry is on the axes of the task."""
+"""The other axes for `without_task`. What was written afterwards is not on axis strategy, and has zeros there."""
 _SLICE: Final = 2_000  # Vectors put into a matrix at a time, while the GIL is held
 
 
@@ -51,8 +51,12 @@ def _material(
 
     entries = _on_axis(axis, resolved)
     points = {name: point_id("ghap", name) for name in entries}
-    needed = (vectors, *others[: len(_TASK)])
-    indexed = [name for name, point in points.items() if all(point in each for each in needed)]
+    needed = [(axis, vectors), *zip(_TASK, others, strict=False)]
+    indexed = [
+        name
+        for name, point in points.items()
+        if all(point in found for each, found in needed if is_on(each, entries[name]))
+    ]
     texts = {name: axis_text(entries[name], axis) for name in indexed}
     ids = sorted(indexed, key=lambda name: (texts[name], name))
     nothing = np.zeros_like(next(iter(vectors.values()), np.empty(0, np.float32)))

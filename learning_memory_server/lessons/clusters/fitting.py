@@ -82,7 +82,7 @@ def without_task(
 
     Args:
         vectors: Shape (n, d): the texts.
-        strategy: Shape (n, d): the same entries on the strategy axis.
+        strategy: Shape (n, d): the same entries on the strategy axis; zeros where one is not on it.
         story: Shape (n, d): the same entries on the full axis.
         surprises: Shape (n, d): for root causes, the same entries on the surprise axis; zeros where there is none.
     """

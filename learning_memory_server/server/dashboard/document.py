@@ -79,6 +79,7 @@ class Dashboard:
         errors = services.failure_log.errors(project)
         named = {each.project for each in entries} | {known[-1].project for known in errors}
         errors.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
+        replaced = services.memory_log.replaced()
         loop = asyncio.get_running_loop()
         loop.call_later(_SENT, loop.run_in_executor, None, trim_heap)
         return {
@@ -96,7 +97,7 @@ class Dashboard:
                 for each in services.shared.newest(project)
             ],
             "memories": [
-                {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}
+                {**memory_views.memory(each, replaced.get(each.id, "")), "text": each.text[: limits.PAGE_MEMORY_MAX]}
                 for each in _of(project, reversed(services.memory_log.all()))
             ],
             "waiting": await asyncio.to_thread(self._waiting, named),

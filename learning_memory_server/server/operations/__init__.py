@@ -102,6 +102,12 @@ async def answer(services: Services, _report: Report, *, ids: list[str], said: s
     return {"answered": len(ids)}
 
 
+async def split(services: Services, _report: Report, *, name: str) -> dict[str, Any]:
+    """Take back that an entry is the same as another one, which the reply names."""
+    entry = services.collector.split(name)
+    return {"id": entry.id, "same_as": entry.same_as}
+
+
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
@@ -109,7 +115,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
         *(page_data, search),
-        *(join, unjoin, answer),
+        *(join, unjoin, answer, split),
         *(ruling.rule, ruling.rules_off, ruling.what_agents_see),
         *(call, erasing.forget, erasing.redact_stored),
     )

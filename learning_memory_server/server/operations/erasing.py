@@ -80,12 +80,14 @@ async def forget(
 ) -> dict[str, Any]:
     """Permanently forget entries, values, memories, failures and rules by their ids, or everything in a project.
 
-    Verdicts and advice on them, and what was counted of rules, go, too. An unknown id prevents all. `purge` also
-    removes forgotten things from the journal's files; `preview` changes nothing. Rules stay without `rules_too`, which
-    is a person's. The reply has the fields of `forget --json`.
+    Verdicts and advice on them, entries that repeat their texts, and what was counted of rules, go, too. An unknown id
+    prevents all. `purge` also removes forgotten things from the journal's files; `preview` changes nothing. Rules stay
+    without `rules_too`, which is a person's. The reply has the fields of `forget --json`.
     """
     kept = forgetful(services)
     ids, staying = _wanted(services, ids, project, rules_too=rules_too, is_purge=purge)
+    repeating = services.collector.repeating(ids)
+    ids = [*ids, *repeating]
     looked = {kind: log.look_up(ids) for kind, log in kept.items()}
     if unknown := set(ids).intersection(*(each.unknown for each in looked.values())):
         raise NotFoundError(
@@ -101,6 +103,7 @@ async def forget(
             for kind in kept
             for each in looked[kind].found
         ],
+        "repeating": repeating,
         "citing": [value.id for value in citing if value.id not in found["value"]],
         "verdicts": [fields(("value_id", "ghap_id", "stance"), each) for each in verdicts],
         "rules_kept": staying,

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Lesson, RootCause
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
+from learning_memory_server.server.schema import HIDDEN
 from learning_memory_server.server.tools.toolset import Arguments
 
 
@@ -30,6 +31,7 @@ Narrative = Annotated[Text, _text(limits.NARRATIVE_MAX)]
 ValueText = Annotated[Text, _text(limits.VALUE_MAX), Field(description="A principle: what to do in such situations.")]
 QueryText = Annotated[Text, _text(limits.QUERY_MAX)]
 Identifier = Annotated[Text, _text(limits.ID_MAX)]
+SameAs = Annotated[Identifier, Field(description="Instead of both: an entry with that belief.")]
 GhapId = Annotated[Identifier, Field(description="The entry; default: your current one.")]
 ClusterName = Annotated[Identifier, Field(description="From get_clusters, such as full_0.")]
 MemoryText = Annotated[Text, _text(limits.MEMORY_MAX), Field(description="Any text or code.")]
@@ -43,11 +45,12 @@ HelpedIds = Annotated[list[Text], Field(description="IDs of the `related` items 
 MisledIds = Annotated[list[Text], Field(description="IDs that sent you the wrong way.")]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
 Offset = Annotated[int, Field(ge=0, description="Next page: the last reply's `offset`.")]
-Explain = Annotated[bool, Field(description="For debugging: show each score's parts.")]
+# For people who try a search: agents are not shown it.
+Explain = Annotated[bool, Field(description="For debugging: show each score's parts.", json_schema_extra=HIDDEN)]
 SearchLimit = Annotated[int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX, description=f"1-{limits.SEARCH_RESULTS_MAX}.")]
 ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX, description=f"1-{limits.LISTING_MAX}.")]
 MinScore = Annotated[float, Field(ge=0, le=1, description="Lowest score, 0-1; 0 includes weak matches.")]
-AxisToCompare = Annotated[Axis, Field(description="Which view: full, the whole story; strategy; surprise; root_cause.")]
+AxisToCompare = Annotated[Axis, Field(description="Which view; full: the whole story.")]
 OnlyDomain = Annotated[Domain, Field(description="Only this kind of task.")]
 OnlyOutcome = Annotated[OutcomeStatus, Field(description="Only this outcome.")]
 
@@ -66,7 +69,7 @@ class RootCauseArgument(Arguments):
 class LessonArgument(Arguments):
     """The part worth doing again."""
 
-    what_worked: Annotated[Narrative, Field(description="What worked.")] | None = None
+    what_worked: Annotated[Narrative, Field(description="What solved it.")] | None = None
     takeaway: Annotated[Narrative, Field(description="A rule for next time.")] | None = None
 
     def to_domain(self) -> Lesson:

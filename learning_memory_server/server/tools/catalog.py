@@ -9,7 +9,7 @@ from pydantic import Field
 from learning_memory_server.hooks.event import BEFORE_TOOL
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
-from learning_memory_server.server.tools import ghap, learning, search
+from learning_memory_server.server.tools import entries, ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 from learning_memory_server.system.recent import Recent
 
@@ -64,7 +64,7 @@ def _text_in(event: Mapping[str, object], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
+TOOLS: Final = [*ghap.toolset.tools, *entries.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
 
 OF_APPS: Final = learning.of_apps.tools  # What a client sees besides that renders pages (MCP Apps)
 

@@ -1,7 +1,7 @@
-"""The GHAP loop: start, update, resolve, review."""
+"""The GHAP loop: start, update, resolve."""
 
 import asyncio
-from typing import Annotated, Any, Final, NotRequired, Required, TypeVar, cast
+from typing import Annotated, Any, Final, NotRequired, TypeVar, cast
 
 import structlog
 from pydantic import Field
@@ -11,26 +11,22 @@ from learning_memory_server.advice import text
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.advice.citing import Citing
 from learning_memory_server.advice.ties import Ties
-from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
+from learning_memory_server.capture.entries.collector import Belief, ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import EntryOwner, named
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.lessons.calibration import track_record
 from learning_memory_server.lessons.files.anchoring import Anchoring
-from learning_memory_server.lessons.notes import EntryNotes
 from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.entry import Outcome
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.tools import arguments as args
-from learning_memory_server.server.tools.toolset import STORED_TEXT, ToolSet, fitted, page
-from learning_memory_server.server.views import entry_views, fields, value_views
-from learning_memory_server.sharing.shared import SharedLessons
+from learning_memory_server.server.tools.toolset import STORED_TEXT, ToolSet
+from learning_memory_server.server.views import fields, value_views
 from learning_memory_server.system.waiting import end_turn
 
 toolset = ToolSet()
@@ -81,7 +77,7 @@ class ResolvedEntry(TypedDict):
 
     `owner`: who worked on it, if not you. `runs`: how the last test and build commands ended while it was open.
     `not_recorded`: what of helped and misled does not count. `also_open`: the others of your session, if you gave no
-    ghap_id.
+    ghap_id. `afterwards`: a new entry was made, which counts for no calibration; `also_open` has your open one.
     """
 
     id: str
@@ -89,6 +85,7 @@ class ResolvedEntry(TypedDict):
     confidence_tier: str
     resolved_at: str
     indexed: bool
+    afterwards: NotRequired[bool]
     owner: NotRequired[str]
     not_recorded: NotRequired[list[str]]
     warning: NotRequired[str]
@@ -97,32 +94,6 @@ class ResolvedEntry(TypedDict):
     value: NotRequired[value_views.ValueToJudge]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
-
-
-class ActiveEntry(entry_views.OpenEntry, total=False):
-    """The whole open entry, if there is one, and the other open entries of the project.
-
-    At those in `open_elsewhere` somebody else is at work.
-    """
-
-    has_active: Required[bool]
-    orphaned: list[entry_views.EntryKey]
-    open_elsewhere: list[entry_views.EntryKey]
-    hint: str
-    stored_text: str
-    left_out: dict[str, str]
-
-
-class ReadEntry(entry_views.WholeEntry, total=False):
-    """The whole entry."""
-
-    stored_text: Required[str]
-
-
-class EntryList(entry_views.Paged):
-    """Resolved entries, newest first."""
-
-    results: list[entry_views.Summary]
 
 
 @toolset.tool("Start a GHAP entry", changes=True)
@@ -140,10 +111,9 @@ async def start_ghap(
     prediction: args.Prediction,
     confidence: args.Confidence | None = None,
 ) -> StartedEntry:
-    """Record a belief before you act on it, in debugging, design or optimisation.
+    """Record a belief before you act on it; if you know its outcome already, call resolve_ghap alone.
 
     Read the `related` lessons in the reply before you act. State an honest confidence: `track_record` checks it.
-    Then update_ghap if your belief changes, resolve_ghap when you know.
     """
     started = collector.start(
         caller,
@@ -245,26 +215,31 @@ async def resolve_ghap(
     helped: args.HelpedIds | None = None,
     misled: args.MisledIds | None = None,
     ghap_id: args.GhapId | None = None,
+    goal: Annotated[args.Statement, Field(description="After the fact: what you wanted.")] | None = None,
+    hypothesis: Annotated[args.Statement, Field(description="After the fact: what you believed.")] | None = None,
+    same_as: args.SameAs | None = None,
 ) -> ResolvedEntry:
-    """Close your GHAP entry with the real outcome.
+    """Close your GHAP entry with the real outcome; or, with goal and hypothesis, record a belief after the fact.
 
     confirmed: the prediction came true. falsified: it did not; surprise and root_cause are then required. abandoned:
     you stopped before you knew. Add a lesson, and say what helped or misled. Be honest: wrong guesses teach most.
     """
-    target = collector.get_target(caller, ghap_id)
-    owner = collector.still_open.owner(target, caller)
-    cited = citing.sort(target, helped or (), misled or ())
-    entry = collector.resolve(
-        caller,
-        ghap_id,
-        ties.met,
-        status=status,
-        result=result,
-        surprise=surprise,
-        root_cause=root_cause.to_domain() if root_cause else None,
-        lesson=lesson.to_domain() if lesson else None,
-        cited=tuple(cited.found),
-    )
+    belief = _belief(collector, ghap_id, goal, hypothesis, same_as)
+    target = None if belief else collector.get_target(caller, ghap_id)
+    owner = collector.still_open.owner(target, caller) if target else EntryOwner.CALLER
+    cited = citing.sort(target.id if target else "", helped or (), misled or ())
+    outcome: Outcome = {
+        "status": status,
+        "result": result,
+        "surprise": surprise,
+        "root_cause": root_cause.to_domain() if root_cause else None,
+        "lesson": lesson.to_domain() if lesson else None,
+        "cited": tuple(cited.found),
+    }
+    if belief:
+        entry = collector.record(caller, belief, **outcome)
+    else:
+        entry = collector.resolve(caller, ghap_id, ties.met, **outcome)
     anchoring.anchor(entry, caller)
     end_turn()
     # A server is asked for both at once.
@@ -277,6 +252,7 @@ async def resolve_ghap(
         id=entry.id,
         confidence_tier=entry.tier,
         indexed=bool(indexed),
+        afterwards=entry.afterwards or None,
         owner=None if owner is EntryOwner.CALLER else owner,
         not_recorded=cited.not_recorded,
         warning=None if indexed else _PENDING,
@@ -284,7 +260,38 @@ async def resolve_ghap(
         value=(value := cites or near) and value_views.to_judge(value, entry.id, helped=cites is not None),
         stored_text=STORED_TEXT["stored_text"] if value else None,
     )
-    return cast("ResolvedEntry", without_empty(told) | _also_open(collector, caller, ghap_id))
+    still_open = _open_beside(collector, caller) if entry.afterwards else _also_open(collector, caller, ghap_id)
+    return cast("ResolvedEntry", without_empty(told) | still_open)
+
+
+def _belief(
+    collector: ObservationCollector, ghap_id: str | None, goal: str | None, hypothesis: str | None, same_as: str | None
+) -> Belief | None:
+    """Return the belief that a call records afterwards; None if it closes an open entry."""
+    if not (goal or hypothesis or same_as):
+        return None
+    if [bool(ghap_id), bool(goal or hypothesis), bool(same_as)].count(True) > 1:
+        raise InvalidInputError(
+            "ghap_id, goal and hypothesis, same_as: give one of the three. ghap_id closes an open entry; the others record "
+            "a belief after the fact.",
+            arguments=["ghap_id", "goal", "hypothesis", "same_as"],
+        )
+    if same_as:
+        return collector.believed_again(same_as)
+    if not (goal and hypothesis):
+        absent = "hypothesis" if goal else "goal"
+        raise InvalidInputError(
+            f"{absent}: required to record afterwards what you believed.",
+            hint="To close your open entry, give neither goal nor hypothesis.",
+            arguments=[absent],
+        )
+    return Belief(goal, hypothesis)
+
+
+def _open_beside(collector: ObservationCollector, caller: Caller) -> Any:
+    """Return what a reply says of the caller's open entry, which a new one has left open."""
+    current = collector.still_open.current(caller)
+    return {"also_open": [named(current)], **STORED_TEXT} if current else {}
 
 
 def _also_open(collector: ObservationCollector, caller: Caller, ghap_id: str | None) -> Any:
@@ -299,88 +306,3 @@ def _or_none(result: T | BaseException) -> T | None:
         log.error("resolution.unfinished", exc_info=result)
         return None
     return result
-
-
-@toolset.tool("Show the open GHAP entry", changes=False)
-async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) -> ActiveEntry:
-    """Show your open GHAP entry, and what else is open in this project.
-
-    Call it when you resume work. To adopt an orphaned entry, update_ghap with its id as ghap_id; to drop it,
-    resolve_ghap as abandoned. `open_elsewhere` is others' work.
-    """
-    entry = collector.still_open.current(caller)
-    orphans = collector.still_open.others(caller, elsewhere=False)
-    elsewhere = collector.still_open.others(caller, elsewhere=True)
-    reply: dict[str, Any] = {"has_active": entry is not None}
-    if entry is not None:
-        reply |= entry_views.open_entry(entry)
-    if orphans:
-        reply["orphaned"] = [fields(entry_views.EntryKey, each) for each in reversed(orphans)]
-    if elsewhere:
-        reply["open_elsewhere"] = [
-            fields(entry_views.EntryKey, each) | {"owner": collector.still_open.owner(each, caller).value}
-            for each in reversed(elsewhere)
-        ]
-    if collector.still_open.is_ambiguous(caller):
-        reply["hint"] = (
-            "Several entries are open in this session: a call without ghap_id is refused. Give the id of yours in each."
-        )
-    elif entry is not None and collector.still_open.left(caller):
-        reply["hint"] = "A call without ghap_id is about this entry, the newest one of this session."
-    elif orphans and entry is None:
-        reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
-    if len(reply) > 1:
-        reply |= STORED_TEXT
-    shown = fitted(reply, limits.REPLY_MAX)
-    # The newest first; the oldest were left out.
-    newest_first = {name: shown[name][::-1] for name in ("orphaned", "open_elsewhere") if name in shown}
-    return cast("ActiveEntry", shown | newest_first)
-
-
-@toolset.tool("Show a GHAP entry", changes=False)
-async def get_ghap_entry(
-    collector: ObservationCollector,
-    shared: SharedLessons,
-    entry_notes: EntryNotes,
-    caller: Caller,
-    /,
-    *,
-    ghap_id: Annotated[args.Identifier, Field(description="The entry's ID.")],
-) -> ReadEntry:
-    """Read one entry in full, with its notes and earlier hypotheses."""
-    entry = shared.entries.get(ghap_id) or collector.get(ghap_id)
-    shown = entry_views.whole_entry(entry) | (await entry_notes.present([entry], caller))[entry.id] | STORED_TEXT
-    return cast("ReadEntry", fitted(shown, limits.REPLY_MAX))
-
-
-@toolset.tool("List resolved GHAP entries", changes=False)
-async def list_ghap_entries(
-    collector: ObservationCollector,
-    entry_notes: EntryNotes,
-    projects: Projects,
-    caller: Caller,
-    /,
-    *,
-    limit: args.ListingLimit = 20,
-    domain: args.OnlyDomain | None = None,
-    outcome: args.OnlyOutcome | None = None,
-    since: args.Since | None = None,
-    project: args.ProjectName | None = None,
-    offset: args.Offset = 0,
-) -> EntryList:
-    """List resolved GHAP entries, newest first, in short.
-
-    search_experiences finds those on a topic.
-    """
-    entries = collector.list_resolved(
-        EntryQuery(
-            domain=domain,
-            outcome=outcome,
-            project=projects.named(project, caller),
-            since=parse_moment("since", since) if since else None,
-        )
-    )
-    listed = entries[offset : offset + limit]
-    notes = await entry_notes.present(listed, caller)
-    shown = [entry_views.summary(entry) | notes[entry.id] for entry in listed]
-    return cast("EntryList", page("results", shown, offset=offset, of=len(entries)))

@@ -144,7 +144,7 @@ async def store_value(
     *,
     text: args.ValueText,
     cluster_id: args.ClusterName,
-    axis: Annotated[Axis, Field(description="The cluster's axis.")],
+    axis: Annotated[Axis, Field(description="Its axis.")] | None = None,
     supported_by: Annotated[Cites, Field(description="Resolved entries that support it.")] | None = None,
     contradicted_by: Annotated[Cites, Field(description="Resolved entries that contradict it.")] | None = None,
     supersedes: Annotated[args.Identifier, Field(description="ID of the value it replaces.")] | None = None,
@@ -156,7 +156,7 @@ async def store_value(
     """
     cited = CitedEntries(tuple(supported_by or ()), tuple(contradicted_by or ()))
     wanted = ClusterId.parse(cluster_id)
-    stored = await values.store(caller, text, wanted, axis, supersedes, cited)
+    stored = await values.store(caller, text, wanted, axis or wanted.axis, supersedes, cited)
     reply = value_views.value(stored.standing)
     if stored.similar:
         reply["similar"] = value_views.similar(stored.similar)

@@ -22,6 +22,7 @@ from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Projects
+from learning_memory_server.server.schema import HIDDEN
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, memory_views, value_views
@@ -105,7 +106,7 @@ async def search_experiences(
     return cast("FoundExperiences", reply)
 
 
-Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine, 0-1.")]
+Similarity = Annotated[float, Field(ge=0, le=1, description="Least cosine, 0-1; 0 includes weak matches.")]
 Day = Annotated[
     args.Text,
     StringConstraints(min_length=1, max_length=limits.ID_MAX),
@@ -166,6 +167,7 @@ class FiltersArgument(Arguments):
     date_from: Annotated[Day, Field(description="First day (UTC).")] | None = None
     date_to: Annotated[Day, Field(description="Last day (UTC).")] | None = None
     project: args.ProjectName | None = None
+    replaced: Annotated[bool, Field(description="Also replaced ones.")] = False
 
     def to_domain(self, projects: Projects, caller: Caller) -> MemoryFilter:
         """Return the domain's filter."""
@@ -176,7 +178,8 @@ class FiltersArgument(Arguments):
                 f"filters: date_from must be <= date_to, but {self.date_from} is after {self.date_to}.",
                 arguments=["filters"],
             )
-        return MemoryFilter(tuple(self.tags or ()), self.source, start, end, projects.named(self.project, caller))
+        project = projects.named(self.project, caller)
+        return MemoryFilter(tuple(self.tags or ()), self.source, start, end, project, self.replaced)
 
 
 class ExperienceStats(TypedDict):
@@ -255,14 +258,15 @@ async def add_memory(
     *,
     text: args.MemoryText,
     metadata: Annotated[MetadataArgument, Field(description="Facts about the text.")] | None = None,
+    replaces: Annotated[args.Identifier, Field(description="ID of the memory it corrects.")] | None = None,
 ) -> dict[str, Any]:
     """Keep a text for later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
     Call it when you are asked to remember something, or learn a fact that the next session needs; beliefs belong
-    in start_ghap. The same text with the same metadata is kept once. A long text is indexed in the background.
+    in start_ghap. The same text with the same metadata is kept once.
     """
     given = metadata.to_domain() if metadata else {}
-    return memory_views.added(await memories.add(caller, text, given))
+    return memory_views.added(await memories.add(caller, text, given, replaces))
 
 
 @toolset.tool("Search memories", changes=False, wire=TextWire("Search failed"))
@@ -275,8 +279,8 @@ async def search_memory(
     query: Annotated[args.QueryText, Field(description="What the text might say.")],
     limit: args.ListingLimit = 10,
     filters: Annotated[FiltersArgument, Field(description="Which memories to search.")] | None = None,
-    min_similarity: Similarity = 0.0,
-    min_score: args.MinScore | None = None,
+    min_similarity: Similarity | None = None,
+    min_score: Annotated[args.MinScore, Field(json_schema_extra=HIDDEN)] | None = None,  # in earlier versions
     response_format: Annotated[
         ResponseFormat, Field(description="detailed: whole passages and metadata.")
     ] = ResponseFormat.CONCISE,
@@ -287,12 +291,14 @@ async def search_memory(
     """Find texts that were kept with add_memory, by meaning and by words.
 
     Call it when a task may touch what was decided, noted or discussed, and before you ask a person. Use whole phrases,
-    as the text might say it. Each result is a memory's best passage. Leave min_similarity (0-1) out at first: good
-    matches can have 0.3.
+    as the text might say it. Each result is a memory's best passage. Leave min_similarity out at first: good matches
+    can have 0.3.
     """
     where = filters.to_domain(projects, caller) if filters else MemoryFilter()
-    result = await searcher.search(MemoryQuery(query, limit, where, min_similarity, min_score))
-    heading = Heading(min_similarity, explain=explain)
+    if min_similarity is not None and min_score is None:
+        min_score = 0.0  # Who names a bar wants no other one
+    result = await searcher.search(MemoryQuery(query, limit, where, min_similarity or 0.0, min_score))
+    heading = Heading(min_similarity or 0.0, explain=explain)
     if full_text:
         return memory_views.found_whole(result, heading, text_offset)
     return memory_views.found(result, heading, detailed=response_format is ResponseFormat.DETAILED)
@@ -308,8 +314,7 @@ async def delete_memory(
 ) -> dict[str, Any]:
     """Forget a memory permanently; search_memory shows the IDs.
 
-    Its text stays in the journal's files and backups until a person runs `learning-memory-server forget --purge
-    --backups`.
+    Its text stays in the journal's files and backups until a person purges them.
     """
     await memories.delete(memory_id, again=caller.again)
     return memory_views.deleted(memory_id)

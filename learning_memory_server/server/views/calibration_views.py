@@ -47,7 +47,8 @@ class CalibrationView(TypedDict):
     """Whether predictions come true, and as often as agents state. `verdict` says it in a sentence.
 
     `first` and `last` are scores of the first and the last confidence that was stated for each entry; null if none was.
-    `bins` are of the last: what a reliability diagram shows.
+    `bins` are of the last: what a reliability diagram shows. The judged entries that were written `afterwards`, when
+    the outcome was known, are counted apart, and nowhere else.
     """
 
     verdict: str
@@ -55,13 +56,18 @@ class CalibrationView(TypedDict):
     first: ScoreView | None
     last: ScoreView | None
     bins: list[BinView]
+    afterwards: int
 
 
 class CalibrationStats(TypedDict):
-    """The short form. Of `judged` entries, confirmed or falsified, `share` held, and `stated` had a confidence."""
+    """The short form. Of `judged` entries, confirmed or falsified, `share` held, and `stated` had a confidence.
+
+    Those that were written `afterwards` are not among them.
+    """
 
     judged: int
     stated: int
+    afterwards: int
     share: NotRequired[float]
     confidence: NotRequired[float]
     brier_first: NotRequired[float]
@@ -73,23 +79,30 @@ def calibration(entries: Sequence[Ghap]) -> dict[str, Any]:
     first, last = (forecasts_of(entries, attrgetter(name)) for name in ("first_confidence", "last_confidence"))
     return {
         "verdict": verdict(score(last)),
-        "overall": fields(RateView, rate(Counter(entry.outcome.status for entry in entries))),
+        "overall": fields(RateView, rate(_statuses(entries, afterwards=False))),
         "first": _score(score(first)),
         "last": _score(score(last)),
         "bins": [{"from": each.low, "to": each.high, **fields(BinView, each.score)} for each in bins(last)],
+        "afterwards": rate(_statuses(entries, afterwards=True)).total,
     }
 
 
 def calibration_stats(tally: Tally) -> dict[str, Any]:
     """Return `CalibrationStats` of resolved entries; share and mean confidence are of those with a confidence."""
     figures = {}
+    judged = rate(tally.predicted).total
     if (first := tally.first.means()) and (last := tally.last.means()):
         figures = dict(zip(("confidence", "share", "brier_last"), last, strict=True)) | {"brier_first": first[2]}
     return {
-        "judged": tally.outcomes[OutcomeStatus.CONFIRMED] + tally.outcomes[OutcomeStatus.FALSIFIED],
+        "judged": judged,
         "stated": tally.last.count,
+        "afterwards": rate(tally.outcomes).total - judged,
         **{name: round(figure, _DIGITS) for name, figure in figures.items()},
     }
+
+
+def _statuses(entries: Sequence[Ghap], *, afterwards: bool) -> Counter[OutcomeStatus]:
+    return Counter(entry.outcome.status for entry in entries if entry.afterwards is afterwards)
 
 
 def _score(found: Score | None) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from learning_memory_server.server.views import fields
 
 _IN_SHORT: Final = (
     *("id", "score", "goal", "outcome_status", "learned", "confidence_tier"),
-    *("domain", "strategy", "project", "created_at", "shared", "imported"),
+    *("domain", "strategy", "project", "created_at", "shared", "imported", "afterwards", "same_as"),
 )
 
 
@@ -71,14 +71,16 @@ class Summary(TypedDict):
 
     id: str
     goal: str
-    domain: str
-    strategy: str
+    domain: NotRequired[str]
+    strategy: NotRequired[str]
     outcome_status: str
     confidence_tier: str
     iteration_count: int
     created_at: str
     resolved_at: str
     project: str
+    afterwards: NotRequired[bool]
+    same_as: NotRequired[str]
     freshness: NotRequired[str]
     superseded_by: NotRequired[str]
 
@@ -87,7 +89,8 @@ class Experience(TypedDict, total=False):
     """A whole resolved entry; only search results have a `score`.
 
     `freshness`: what became of the files that it is about, if they are not as they were. `superseded_by`: the later
-    entry that it misled.
+    entry that it misled. `afterwards`: it was written when the outcome was known. `same_as`: the entry with the same
+    belief, as its agent says.
     """
 
     id: str
@@ -110,13 +113,19 @@ class Experience(TypedDict, total=False):
     imported: bool
     freshness: str
     superseded_by: str
+    afterwards: bool
+    same_as: str
     left_out: dict[str, str]
 
 
 class WholeEntry(Experience, OpenEntry, total=False):
-    """Everything about an entry; an open one has no outcome. `files`: what it is about. `errors`: what commands met."""
+    """Everything about an entry; an open one has no outcome. `files`: what it is about. `errors`: what commands met.
+
+    `words`: of the person who contradicted its agent.
+    """
 
     resolved_at: str
+    words: str
     files: list[str]
     errors: list[str]
     cited: list[dict[str, str]]
@@ -150,7 +159,17 @@ def open_entry(entry: Ghap) -> dict[str, Any]:
 def summary(entry: Ghap) -> dict[str, Any]:
     """Return a resolved entry as a list shows it."""
     outcome = entry.outcome
-    return fields(Summary, entry, outcome, outcome_status=outcome.status, confidence_tier=entry.tier)
+    return without_empty(
+        fields(
+            Summary,
+            entry,
+            outcome,
+            outcome_status=outcome.status,
+            confidence_tier=entry.tier,
+            afterwards=entry.afterwards or None,
+            same_as=entry.repeats,
+        )
+    )
 
 
 def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
@@ -168,6 +187,8 @@ def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
             lesson=lesson and without_empty(fields(LessonView, lesson)),
             confidence_tier=entry.tier,
             imported=entry.imported or None,
+            afterwards=entry.afterwards or None,
+            same_as=entry.repeats,
         )
     )
 
@@ -192,7 +213,13 @@ def whole_entry(entry: Ghap) -> dict[str, Any]:
         shown
         | experience(entry)
         | without_empty(
-            {"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited, "files": files, "errors": errors}
+            {
+                "resolved_at": entry.resolution.resolved_at.isoformat(),
+                "words": entry.resolution.words,
+                "cited": cited,
+                "files": files,
+                "errors": errors,
+            }
         )
     )
 
@@ -249,12 +276,15 @@ def score_parts(explanation: Explanation) -> dict[str, Any]:
     return {name: round(value, _DIGITS) for name, value in parts.items() if value is not None}
 
 
-def left_out_note(left_out: LeftOut | None) -> str | None:
-    """Return a sentence about the results that were left out for their scores, None if none were."""
+def left_out_note(left_out: LeftOut | None, argument: str = "min_score") -> str | None:
+    """Return a sentence about the results that were left out for their scores, None if none were.
+
+    With 0, the `argument` shows them.
+    """
     if left_out is None:
         return None
     count = "1 weak match was" if left_out.count == 1 else f"{left_out.count} weak matches were"
-    return f"{count} left out, with scores up to {left_out.best:.3f}: min_score 0 shows them."
+    return f"{count} left out, with scores up to {left_out.best:.3f}: {argument} 0 shows them."
 
 
 def scored_experience(

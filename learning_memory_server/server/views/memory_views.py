@@ -46,6 +46,7 @@ def added(result: Added) -> dict[str, Any]:
         if result.is_new
         else "This memory is stored already, with the same text and metadata; nothing was added.",
         f"ID: {memory.id}",
+        *([f"Replaces: {memory.replaces}"] if memory.replaces else []),
         f"Chunks created: {result.chunks}",
         "Preview:",
         _indented(preview(memory.text, limits.PREVIEW_MAX)),
@@ -82,6 +83,8 @@ class Heading:
             parts.append(f"[Tags: {', '.join(map(_tag, item.memory.tags))}]")
         if item.memory.imported:
             parts.append("[Imported]")
+        if item.replaced_by:
+            parts.append(f"[Replaced by: {item.replaced_by}]")
         similarity = item.explanation.similarity
         if similarity is not None:
             # As many digits as `min_similarity` has, so that no similarity is rounded below it.
@@ -152,7 +155,7 @@ def _closing(result: SearchResult[FoundMemory], heading: Heading) -> list[str]:
     lines = []
     if result.mode is SearchMode.LEXICAL and heading.min_similarity > 0:
         lines.append("Note: min_similarity was ignored, because a lexical search has no similarities.")
-    if note := left_out_note(result.left_out):
+    if note := left_out_note(result.left_out, "min_similarity"):
         lines.append(f"Note: {note}")
     if result.is_partial:
         lines.append("Note: time was short, so there may be more results: narrow the search with filters.")
@@ -216,7 +219,10 @@ def _tag(tag: str) -> str:
 
 
 class MemoryFacts(TypedDict):
-    """What is known about a memory. `date` is what it refers to; `characters` is the length of its text."""
+    """What is known about a memory. `date` is what it refers to; `characters` is the length of its text.
+
+    `replaces` and `replaced_by`: the memory that it corrects, and the one that corrects it.
+    """
 
     id: str
     metadata: dict[str, Any]
@@ -224,6 +230,8 @@ class MemoryFacts(TypedDict):
     date: str
     created_at: str
     characters: int
+    replaces: NotRequired[str]
+    replaced_by: NotRequired[str]
 
 
 class MemoryView(MemoryFacts):
@@ -242,15 +250,17 @@ class FoundMemoryView(MemoryFacts):
     explanation: NotRequired[ScoreParts]
 
 
-def memory(kept: Memory) -> dict[str, Any]:
-    """Return a `MemoryView`."""
-    return fields(MemoryView, kept, metadata=dict(kept.metadata), characters=len(kept.text))
+def memory(kept: Memory, replaced_by: str = "") -> dict[str, Any]:
+    """Return a `MemoryView`; `replaced_by` is the id of the memory that corrects it."""
+    view = fields(MemoryView, kept, metadata=dict(kept.metadata), characters=len(kept.text), replaced_by=replaced_by)
+    return {name: part for name, part in view.items() if part or name not in ("replaces", "replaced_by")}
 
 
 def found_memory(found: FoundMemory, *, explain: bool) -> dict[str, Any]:
     """Return a `FoundMemoryView`, with the parts of its score if they are wanted."""
     score, parts = round(found.score, 4), score_parts(found.explanation)
-    view = fields(FoundMemoryView, found, **memory(found.memory), score=score, passage=found.chunk, explanation=parts)
+    about = memory(found.memory, found.replaced_by)
+    view = fields(FoundMemoryView, found, **about, score=score, passage=found.chunk, explanation=parts)
     if not explain:
         del view["explanation"]
     return view

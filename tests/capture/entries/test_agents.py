@@ -44,7 +44,7 @@ def test_each_agent_of_a_session_has_its_own_entry_even_after_a_restart(
     with pytest.raises(NoActiveGhapError) as refused:
         confirm(live, SUB)
     # Nothing invites it to close what others are at.
-    assert refused.value.hint == "Call start_ghap first."
+    assert refused.value.hint == "Call start_ghap first. After the fact, give resolve_ghap a goal and a hypothesis."
     assert confirm(live, MAIN).id == entries[MAIN].id
 
 

@@ -181,7 +181,9 @@ def test_the_order_of_orphans_survives_a_clock_that_was_set_back(journal: Journa
 def test_without_a_current_entry_the_hint_names_the_open_ones(collector: ObservationCollector) -> None:
     with pytest.raises(NoActiveGhapError) as nothing_open:
         collector.update(ALICE, note="n")
-    assert nothing_open.value.hint == "Call start_ghap first."
+    assert (
+        nothing_open.value.hint == "Call start_ghap first. After the fact, give resolve_ghap a goal and a hypothesis."
+    )
 
     bobs = start(collector, BOB)
     with pytest.raises(NoActiveGhapError) as caught:

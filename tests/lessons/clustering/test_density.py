@@ -1,3 +1,6 @@
+import sys
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +13,7 @@ from learning_memory_server.lessons.clustering.density import (
     Neighbours,
     dense_groups,
     distance_graph,
+    load_hdbscan,
     nearest_neighbours,
     pull_of,
     spread,
@@ -37,6 +41,41 @@ def test_on_a_complete_graph_the_groups_are_those_of_the_points(seed: int, min_s
     theirs = HDBSCAN(min_cluster_size=8, min_samples=min_samples, algorithm="brute", copy=True).fit(points)
     # Mutual reachability ties by nature, so a border point may fall to either side.
     assert adjusted_rand_score(theirs.labels_, labels_of(found, len(points))) > 0.99
+
+
+@pytest.fixture
+def without_hdbscan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hdbscan", None)  # Importing it raises ImportError
+
+
+def test_hdbscan_finds_the_groups_where_it_is_installed() -> None:
+    assert (type(load_hdbscan()()).__module__ == "hdbscan.hdbscan_") == (find_spec("hdbscan") is not None)
+
+
+@pytest.mark.usefixtures("without_hdbscan")
+def test_scikit_learn_finds_the_groups_where_hdbscan_is_missing() -> None:
+    points = blobs(3)
+    graph = distance_graph(points, nearest_neighbours(points))
+
+    assert type(load_hdbscan()()) is HDBSCAN
+    assert len(dense_groups(graph, 8, 3)) > 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("decimals", [8, 1], ids=["distinct distances", "equal distances"])
+def test_hdbscan_and_scikit_learn_find_the_same_groups(
+    seed: int, decimals: int, request: pytest.FixtureRequest
+) -> None:
+    points = unit_rows(blobs(seed, 300).round(decimals))
+    graph = distance_graph(points, nearest_neighbours(points))
+    sizes = [(2, 1), (5, 3), (12, 6)]
+    found = [dense_groups(graph, *size) for size in sizes]
+
+    request.getfixturevalue("without_hdbscan")
+
+    for ours, size in zip(found, sizes, strict=True):
+        assert ours
+        assert list(map(list, ours)) == list(map(list, dense_groups(graph, *size)))
 
 
 def test_more_samples_than_neighbours_are_as_many_as_there_are() -> None:

@@ -104,8 +104,16 @@ def test_a_text_that_is_far_is_refused_even_if_no_cluster_is_nearer() -> None:
     assert outdone_by(match) is None
     assert match.centroid_distance > match.threshold
     assert match.reason == (
-        f"{match.centroid_distance:.2f} away from the centre of strategy_0, where {match.threshold:.2f} is the most"
+        f"off topic: {match.centroid_distance:.2f} away from the centre of strategy_0, "
+        f"where {match.threshold:.2f} is the most"
     )
+
+
+def test_a_text_about_nothing_here_is_off_topic_however_near_the_clusters_are_to_each_other() -> None:
+    match = match_topic(around(9, 1, 0.1, 9)[0], OWN, OTHERS)
+
+    assert not match.valid
+    assert match.reason.startswith("off topic: ")
 
 
 def test_with_a_single_cluster_only_the_distance_decides() -> None:

@@ -13,7 +13,7 @@ from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCau
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.rule import Origin, OriginKind, Rule, RuleCount, RuleState, new_rule_id
 from learning_memory_server.model.value import ClusterId, Evidence, Value
-from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import LandmarkStore, made
@@ -149,7 +149,7 @@ async def fill(services: Services) -> None:
     services.collector.start(
         CALLER,
         domain=Domain.FEATURE,
-        strategy=entries[0].strategy,
+        strategy=Strategy.CHECK_ASSUMPTIONS,
         goal="Draw the first page within a second",
         hypothesis="It waits for a font from another server",
         action="Serve the font ourselves",
