@@ -7,8 +7,8 @@ beginning of the agent's answer, and `people/REPO/*.jsonl.gz`, whole transcripts
   the agent conceded; found: how many of these are a sign here, and others: signs that are none of these.
 - interrupted, found_interrupted: the prompts after an interruption, and how many of them are a sign.
 - asked: the questions, at most one a session; asked_share: of the sessions.
-- transcripts: of the folder `people`; worked, reverted: in how many of them a program failed and then worked, or an
-  edit was taken back; refused: in how many a call was refused with a person's own words.
+- transcripts: of the folder `people`; worked: in how many of them a program failed several times and then worked;
+  refused: in how many a call was refused with a person's own words.
 - tokens: of a question without near entries, about four characters each.
 """
 
@@ -24,12 +24,9 @@ from learning_memory_server.advice.asking.asker import worded
 from learning_memory_server.advice.asking.signs import Sign, SignKind, Signs, objection_in
 from learning_memory_server.advice.asking.transcript import Turn
 from learning_memory_server.advice.asking.words import own_words
-from learning_memory_server.hooks.edits import edited_in
 from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.lessons.errors.transcripts import Passed
-from learning_memory_server.model.advice import TriggerKind
-from learning_memory_server.model.trigger import Trigger
-from learning_memory_server.rules.past.events import EDITS, Asked, Over, events_in
+from learning_memory_server.rules.past.events import Over, events_in
 
 
 def main() -> None:
@@ -58,7 +55,7 @@ def main() -> None:
         "asked_share": round(len(asked) / sessions, 3),
         "tokens": round(sum(tokens) / len(tokens)),
         "transcripts": transcripts,
-        **{kind.value: seen[kind] for kind in (SignKind.WORKED, SignKind.REVERTED, SignKind.REFUSED)},
+        **{kind.value: seen[kind] for kind in (SignKind.WORKED, SignKind.REFUSED)},
     }
     for name, value in figures.items():
         print(f"{name:18}{value}")
@@ -80,12 +77,9 @@ def _in_transcripts(folder: Path) -> tuple[Counter[SignKind], int]:
 
 
 def _kinds_in(path: Path) -> Iterator[SignKind]:
-    signs = Signs(asks_about=frozenset(SignKind))
+    signs = Signs()
     for event in events_in(path, Passed()):
-        if isinstance(event, Asked) and not event.agent and event.tool in EDITS:
-            before, content = edited_in(event.given)
-            signs.edited(Trigger(TriggerKind.CALL, file=event.call, before=before, content=content))
-        elif isinstance(event, Over) and not event.asked.agent:
+        if isinstance(event, Over) and not event.asked.agent:
             if event.refused and own_words(event.refused.words):
                 yield SignKind.REFUSED
             if event.ran:

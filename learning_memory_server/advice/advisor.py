@@ -183,6 +183,14 @@ class Advisor:
         offered = await room.offered(trigger, Observed(), caller)
         return self._shown(trigger, [*_of(meeting.rules), *room.passing(offered, situation)], caller, meeting)
 
+    def objection(self, caller: Caller) -> str:
+        """Return the person's words that an agent was asked about and has not answered yet; empty if there are none."""
+        return self.sessions.hear(caller, "").signs.objection
+
+    def answered(self, caller: Caller) -> None:
+        """Note that an agent has answered."""
+        self.sessions.hear(caller, "").signs.objection = ""
+
     def close(self) -> None:
         """Write how rules fared in the sessions that have not ended."""
         self.sessions.close()

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import pytest
 
+from learning_memory_server.advice import constants
 from learning_memory_server.advice.asking import transcript
-from learning_memory_server.advice.asking.signs import Sign, SignKind, Signs, objection_in
+from learning_memory_server.advice.asking.signs import Sign, SignKind, objection_in
 from learning_memory_server.advice.asking.transcript import Turn, last_turn
 from learning_memory_server.advice.asking.words import concedes, own_words
 from learning_memory_server.advice.candidates import Shown
@@ -18,7 +19,7 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.advice.parts import POOL, MeasuredModel, learn, started
 from tests.server.agent import at_work
-from tests.support import ALICE
+from tests.support import ALICE, about
 
 AT: Final = "2026-11-03T09:00:00Z"
 REFUSED: Final = (
@@ -49,9 +50,6 @@ class Work:
 
     def __init__(self, services: Services, path: Path) -> None:
         self.services, self.path, self.calls = services, path, 0
-
-    def asks_about_all(self) -> None:
-        self.services.advisor.sessions.hear(ALICE, "one").signs = Signs(asks_about=frozenset(SignKind))
 
     def write(self, *records: dict[str, Any]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -173,11 +171,13 @@ async def test_the_setting_ends_all_questions(projects: Path, settings: Settings
 
 
 async def test_a_question_names_the_nearest_entries_and_the_open_one(services: Services, work: Work) -> None:
-    await learn(services, POOL)
+    await learn(services, POOL, *(about("pool", number) for number in (2, 3)))
     entry = started(services, "cache")
     await work.objected(f"you forgot: {POOL.goal}")
     question = await work.edited()
-    assert f"as same_as instead of goal and hypothesis: {POOL.id}: " in question
+    named = question.partition("as same_as instead of goal and hypothesis: ")[2].partition("\n")[0]
+    assert len(named.split("; ")) == constants.NEAR_ENTRIES
+    assert f"{POOL.id}: " in named
     assert f"If your open entry {entry.id} (" in question
 
 
@@ -243,6 +243,22 @@ def test_own_words_end_before_what_may_be_pasted(message: str, own: str) -> None
     assert own_words(message) == own
 
 
+ADDRESSED: Final = "why do you "
+AT_EDGE: Final = {
+    "OWN_PARAGRAPH": lambda: own_words(f"{ADDRESSED}{'x' * 289}\n\n{'x' * 301}"),
+    "REMARK_MAX": lambda: own_words("x" * 120),
+    "CONCEDED_WITHIN": lambda: concedes(f"{'x' * 46}you are right."),
+}
+
+
+@pytest.mark.parametrize("name", AT_EDGE)
+def test_a_number_that_is_a_fifth_less_changes_what_is_asked_about(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = AT_EDGE[name]()
+    monkeypatch.setattr(constants, name, getattr(constants, name) * 4 // 5)
+    assert now
+    assert AT_EDGE[name]() != now
+
+
 def test_a_concession_stands_at_the_beginning() -> None:
     assert concedes("You\u2019re right: it does.")
     assert not concedes(f"{'The clock is frozen. ' * 4}You're right.")
@@ -254,21 +270,27 @@ def test_an_address_is_not_quoted() -> None:
 
 
 async def test_a_program_that_failed_three_times_and_then_worked_is_a_sign(work: Work) -> None:
-    work.asks_about_all()
-    for _ in range(3):
+    for _ in range(constants.FAILED_BEFORE):
+        assert await work.ran("./kiln fire --vent") == ""
+        await work.ran("./kiln fire", error="kiln: cone did not bend")
+    assert await work.ran("./kiln fire --vent") == ""
+    for _ in range(constants.FAILED_BEFORE):
         await work.ran("./kiln fire", error="kiln: cone did not bend")
     assert (await work.ran("./kiln fire --vent")).startswith("kiln failed several times before it worked.")
 
 
-async def test_an_edit_that_is_taken_back_is_a_sign(work: Work) -> None:
-    work.asks_about_all()
-    await work.at(TriggerKind.CALL, file="/a.py", before="x = 1", content="x = 2", is_edit=True, key="e1")
-    await work.at(TriggerKind.CALL, file="/a.py", before="x = 2", content="x = 1", is_edit=True, key="e2")
-    assert (await work.edited()).startswith("You took back an edit of /a.py.")
+async def test_the_words_are_kept_without_secrets_until_the_answer_or_the_next_prompt(work: Work) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    await work.objected(f"you must not print {secret}")
+    assert secret not in await work.edited()
+    advisor = work.services.advisor
+    assert advisor.objection(ALICE) == "you must not print [redacted: github token]"
+    advisor.answered(ALICE)
+    assert advisor.objection(ALICE) == ""
 
 
-@pytest.mark.parametrize("kind", [SignKind.WORKED, SignKind.REVERTED])
-def test_other_signs_than_a_persons_words_are_not_asked_about(kind: SignKind) -> None:
-    seen = Signs()
-    seen.see(Sign(kind, "./kiln"))
-    assert seen.waiting is None
+async def test_what_was_not_answered_is_no_evidence_for_a_later_entry(work: Work) -> None:
+    await work.objected()
+    assert await work.edited()
+    await work.at(TriggerKind.PROMPT, text="go on")
+    assert work.services.advisor.objection(ALICE) == ""

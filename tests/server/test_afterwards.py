@@ -187,3 +187,29 @@ async def test_what_a_person_said_is_shown_only_with_the_whole_entry(agent: Agen
         ("start_ghap", ENTRY),
     ):
         assert "zqcaches" not in str(await agent.call(tool, **arguments))
+
+
+async def asked(services: Services, words: str) -> None:
+    """Let the agent have been asked about an objection of its user."""
+    services.advisor.sessions.hear(CALLER, "").signs.objection = words
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_an_answer_about_an_objection_keeps_the_persons_words(
+    agent: Agent, services: Services, *, is_open: bool
+) -> None:
+    if is_open:
+        await agent.call("start_ghap", **ENTRY)
+    await asked(services, "we freeze the clock")
+    await agent.refused("resolve_ghap", **({} if is_open else BELIEF), status="falsified", result="it was frozen")
+    reply = await agent.call("resolve_ghap", **({} if is_open else BELIEF), **TAUGHT)
+    assert (await agent.call("get_ghap_entry", ghap_id=reply["id"]))["words"] == "we freeze the clock"
+    assert "also_open" not in reply
+    second = await agent.call("resolve_ghap", **BELIEF, **TAUGHT)
+    assert "words" not in await agent.call("get_ghap_entry", ghap_id=second["id"])
+
+
+async def test_a_guess_that_held_was_not_contradicted_by_anybody(agent: Agent, services: Services) -> None:
+    await asked(services, "we freeze the clock")
+    reply = await agent.call("resolve_ghap", **BELIEF, **CONFIRMED)
+    assert "words" not in await agent.call("get_ghap_entry", ghap_id=reply["id"])

@@ -24,6 +24,7 @@ from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.trigger import Trigger
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import timeouts
 
 log = structlog.get_logger()
@@ -40,7 +41,6 @@ _SAID: Final = {
     SignKind.INTERRUPTED: 'Your user stopped you: "{}".',
     SignKind.CONCEDED: 'Your user objected, and you agreed: "{}".',
     SignKind.WORKED: "{} failed several times before it worked.",
-    SignKind.REVERTED: "You took back an edit of {}.",
 }
 
 
@@ -50,11 +50,14 @@ class Asker:
 
     finder: LessonFinder
     still_open: OpenEntries
+    redaction: RedactionGate
     is_on: bool  # the setting `questions`
 
     def note(self, trigger: Trigger, caller: Caller, state: SessionState) -> None:
         """Note what an event says of beliefs, before anything is shown."""
         signs = state.signs
+        if trigger.kind is TriggerKind.PROMPT:
+            signs.objection = ""  # What was not answered until now was of today only
         if signs.is_asked or not self._may_ask(caller):
             return
         if trigger.kind is TriggerKind.PROMPT:
@@ -63,7 +66,6 @@ class Asker:
         elif trigger.kind is TriggerKind.CALL:
             signs.may_object |= bool(signs.unanswered)
             signs.unanswered.add(trigger.key)
-            signs.edited(trigger)
         elif trigger.kind in _ENDED:
             signs.unanswered.discard(trigger.key)
             has_failed = trigger.kind is TriggerKind.ERROR
@@ -94,10 +96,12 @@ class Asker:
         sign = signs.waiting
         if sign is None or (has_worked and sign.kind.is_of_person):
             return ""
+        sign = replace(sign, quote=(await self.redaction.pass_data({"quote": sign.quote})).data["quote"])
         near = await self._near(sign, caller)
         if signs.is_asked:  # Another call of this agent was asked while this one waited
             return ""
-        signs.is_asked, signs.waiting, signs.asked = True, None, sign
+        signs.is_asked, signs.waiting = True, None
+        signs.objection = sign.quote if sign.kind.is_of_person else ""
         log.info("question.asked", about=sign.kind.value)
         return worded(sign, near, self.still_open.current(caller))
 

@@ -3,15 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from hashlib import blake2b
 
 from learning_memory_server.advice import constants
 from learning_memory_server.advice.asking.transcript import Turn
 from learning_memory_server.advice.asking.words import concedes, dissents, own_words
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.model.trigger import Trigger
-from learning_memory_server.system.recent import Recent
 
 
 class SignKind(StrEnum):
@@ -21,7 +18,6 @@ class SignKind(StrEnum):
     INTERRUPTED = "interrupted"  # The person stopped the agent, and wrote why
     CONCEDED = "conceded"  # The person objected, and the agent agreed
     WORKED = "worked"  # A program failed several times, and then worked
-    REVERTED = "reverted"  # The agent took an edit back
 
     @property
     def is_of_person(self) -> bool:
@@ -31,7 +27,7 @@ class SignKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One sign. `quote` is one line: the person's words, or the program or file."""
+    """One sign. `quote` is one line: the person's words, or the program."""
 
     kind: SignKind
     quote: str
@@ -41,14 +37,12 @@ class Sign:
 class Signs:
     """What was seen in one session so far."""
 
-    asks_about: frozenset[str] = constants.ASKED_ABOUT
     is_asked: bool = False  # whether the session had its question
     waiting: Sign | None = None  # to be asked about at the next quiet moment
-    asked: Sign | None = None  # what the question was about, until the agent answers
+    objection: str = ""  # the person's words that the agent was asked about in this turn, without secrets
     may_object: bool = False  # whether the transcript may show an objection that nobody has looked for
     unanswered: set[str] = field(default_factory=set)  # ids of calls without a result: a person may have refused them
     failures: Counter[str] = field(default_factory=Counter)  # by program, since it last worked
-    edits: Recent[bytes, None] = field(default_factory=lambda: Recent(constants.EDITS_REMEMBERED))
 
     def ran(self, programs: set[str], *, has_failed: bool) -> None:
         """Note the end of a command."""
@@ -58,17 +52,9 @@ class Signs:
             elif self.failures.pop(each, 0) >= constants.FAILED_BEFORE:
                 self.see(Sign(SignKind.WORKED, each))
 
-    def edited(self, trigger: Trigger) -> None:
-        """Note an edit that is about to be made."""
-        if not (trigger.before and trigger.content):
-            return
-        if _digest(trigger.file, trigger.content, trigger.before) in self.edits:
-            self.see(Sign(SignKind.REVERTED, trigger.file))
-        self.edits[_digest(trigger.file, trigger.before, trigger.content)] = None
-
     def see(self, sign: Sign) -> None:
-        """Remember a sign of a kind that is asked about, unless a person's words wait already."""
-        if sign.kind in self.asks_about and not (self.waiting and self.waiting.kind.is_of_person):
+        """Remember a sign, unless a person's words wait already."""
+        if not (self.waiting and self.waiting.kind.is_of_person):
             self.waiting = sign
 
 
@@ -88,7 +74,3 @@ def _line(words: str) -> str:
     """Return words as they can be quoted: addresses are no words of a person."""
     plain = " ".join(word for word in words.split() if "://" not in word and not word.startswith("www."))
     return shortened(one_line(plain), limits.REFUSAL_WORDS_MAX)
-
-
-def _digest(*parts: str) -> bytes:
-    return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=16).digest()

@@ -18,8 +18,8 @@ _APOSTROPHE: Final = "\u2019"
 def own_words(text: str) -> str:
     """Return the beginning of a message that its writer typed, as one line.
 
-    It ends before the first quotation, fence, diff, list or long paragraph. It is all of a short remark, or it addresses
-    somebody: the titles and findings of a pasted review do not. Empty, if nothing is left.
+    It ends before the first quotation, fence, diff, list or long paragraph. It is all of a short remark, or it
+    addresses somebody: the titles and findings of a pasted review do not. Empty, if nothing is left.
     """
     pasted = _PASTED.search(text)
     paragraphs = (text[: pasted.start()] if pasted else text).split("\n\n")

@@ -111,9 +111,10 @@ async def start_ghap(
     prediction: args.Prediction,
     confidence: args.Confidence | None = None,
 ) -> StartedEntry:
-    """Record a belief before you act on it; if you know its outcome already, call resolve_ghap alone.
+    """Record your first suspicion when something does not work as it should, before you look for proof.
 
-    Read the `related` lessons in the reply before you act. State an honest confidence: `track_record` checks it.
+    If you know the outcome already, call resolve_ghap alone. Read `related` in the reply first. State an
+    honest confidence: `track_record` checks it.
     """
     started = collector.start(
         caller,
@@ -204,6 +205,7 @@ async def resolve_ghap(
     values: ValueStore,
     anchoring: Anchoring,
     ties: Ties,
+    advisor: Advisor,
     caller: Caller,
     /,
     *,
@@ -222,7 +224,7 @@ async def resolve_ghap(
     """Close your GHAP entry with the real outcome; or, with goal and hypothesis, record a belief after the fact.
 
     confirmed: the prediction came true. falsified: it did not; surprise and root_cause are then required. abandoned:
-    you stopped before you knew. Add a lesson, and say what helped or misled. Be honest: wrong guesses teach most.
+    you stopped before you knew. Add a lesson, and say what helped or misled.
     """
     belief = _belief(collector, ghap_id, goal, hypothesis, same_as)
     target = None if belief else collector.get_target(caller, ghap_id)
@@ -235,11 +237,14 @@ async def resolve_ghap(
         "root_cause": root_cause.to_domain() if root_cause else None,
         "lesson": lesson.to_domain() if lesson else None,
         "cited": tuple(cited.found),
+        "words": advisor.objection(caller) if status is OutcomeStatus.FALSIFIED else "",
     }
     if belief:
         entry = collector.record(caller, belief, **outcome)
     else:
         entry = collector.resolve(caller, ghap_id, ties.met, **outcome)
+    if entry.outcome.words:
+        advisor.answered(caller)
     anchoring.anchor(entry, caller)
     end_turn()
     # A server is asked for both at once.

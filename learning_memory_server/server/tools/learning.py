@@ -210,7 +210,7 @@ async def list_values(
 ) -> ValueList:
     """List the principles that past work taught, with their standing: supported, contested or unattested.
 
-    Call it at the start of a task, with query. Doubt what is contested, or supersede it.
+    Those that apply are shown by themselves. Doubt what is contested, or supersede it.
     """
     found = values.list_values(axis, projects.named(project, caller), order=sort, superseded=include_superseded)
     mode = None

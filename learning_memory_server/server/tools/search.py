@@ -75,8 +75,8 @@ async def search_experiences(
 ) -> FoundExperiences:
     """Search what was believed in situations like this, and what happened.
 
-    It answers "what did we learn about X?"; list_values has principles, search_memory notes. Call it
-    before you commit to a hypothesis, and when you are stuck. outcome=falsified: beliefs that turned out wrong.
+    Lessons that apply are shown by themselves: call it only when stuck, or about to bet on a guess.
+    outcome=falsified: beliefs that turned out wrong.
     """
     moment = parse_moment("since", since) if since else None
     where = EntryQuery(domain, outcome, strategy, projects.named(project, caller), moment)
