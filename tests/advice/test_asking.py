@@ -1,6 +1,7 @@
 """Questions: which signs are asked about, when, how often, and what an agent reads."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -244,7 +245,7 @@ def test_own_words_end_before_what_may_be_pasted(message: str, own: str) -> None
 
 
 ADDRESSED: Final = "why do you "
-AT_EDGE: Final = {
+AT_EDGE: Final[dict[str, Callable[[], object]]] = {
     "OWN_PARAGRAPH": lambda: own_words(f"{ADDRESSED}{'x' * 289}\n\n{'x' * 301}"),
     "REMARK_MAX": lambda: own_words("x" * 120),
     "CONCEDED_WITHIN": lambda: concedes(f"{'x' * 46}you are right."),
