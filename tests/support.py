@@ -120,10 +120,11 @@ TOPICS = {
 
 
 def about(topic: str, number: int) -> Ghap:
-    """A gold entry whose every text is about a topic and one thing that no other entry mentions."""
+    """A gold entry of an earlier session, whose every text is about a topic and a thing that no other entry mentions."""
     words = TOPICS[topic]
     return numbered(
         number,
+        agent_session="0ea41e50ea41e5e0",
         goal=f"{words} goal{number}",
         hypothesis=f"{words} because{number}",
         action=f"{words} change",

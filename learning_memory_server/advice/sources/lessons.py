@@ -1,6 +1,6 @@
 """Lessons on the topic of a prompt, a task, a goal with a hypothesis, or a failed command."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -59,6 +59,8 @@ class LessonsSource:
         line = text.rpartition("\n")[2] if is_error else ""
         texts = (text, line) if len(set(terms(line))) >= constants.LINE_TERMS_LEAST else (text,)
         found = await self.finder.find(texts, caller, patience=observed.patience)
+        # An agent knows what it has written itself.
+        found = replace(found, scored=[each for each in found.scored if each.entry.agent_session != caller.session])
         bar = bar_at_error(found.stored) if is_error else bar_at_prompt(found.stored)
         chosen = best(found.scored, bar)[:1] or named_among(found.scored, {each.id for each in named})[:1]
         if not chosen or (observed.tools and not self.finder.has_term(chosen[0].entry, observed.tools)):
