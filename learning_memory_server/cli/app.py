@@ -25,9 +25,9 @@ search          searching                Search everything: entries, values, mem
 list            listing                  List resolved GHAP entries, newest first.
 show            showing                  Show everything about one entry, value, memory, error or cluster.
 memories        searching                List memories, the texts that agents kept, the last one added first.
-values          listing                  List values, the principles learned from clusters, and the verdicts on each.
+values          values                   List values, the principles learned from clusters, and the verdicts on each.
 clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
-failures        listing                  List errors of commands, the last seen first, and what worked next.
+failures        failures                 List errors of commands, the last seen first, and what worked next.
 calibration     calibration              Say whether agents are as sure as they may be, and how many hypotheses held.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 why             context                  Show the advice that the last session of this project was given, and the rule for each.
@@ -36,7 +36,7 @@ project         projects                 The projects, what they are called, and
 review          rules.review              Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
 rules           rules.group              List your rules in this project, and how often agents followed and broke each rule.
 rule            rules.group              Make, show, try, change, enforce, export or retire a rule.
-resolve         listing                  Close an entry that its agent left open, as `resolve_ghap` does for agents.
+resolve         resolving                Close an entry that its agent left open, as `resolve_ghap` does for agents.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.

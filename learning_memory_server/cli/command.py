@@ -1,22 +1,22 @@
 """The common part of commands: their declaration, their options, and reading the journal without lock and hub."""
 
-import asyncio
 import inspect
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import wraps
-from typing import Annotated, Any, Final, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
+import structlog
 import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.lessons.values.log import Standing, weigh_all
@@ -28,10 +28,12 @@ from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
-from learning_memory_server.sharing.review import Review
-from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
+
+if TYPE_CHECKING:
+    from learning_memory_server.sharing.review import Review
+    from learning_memory_server.sharing.shared import SharedLessons
 
 _Name = TypeVar("_Name", str, str | None)
 
@@ -93,6 +95,8 @@ def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
         with out.for_programs(as_json):
             result = body(**options)
             if inspect.iscoroutine(result):
+                import asyncio
+
                 result = asyncio.run(result)
         if result is None:
             return
@@ -163,14 +167,22 @@ _MINUTE: Final = 60
 
 def open_settings() -> Settings:
     """Load the settings, set up logging, and warn about variables and keys that name no setting."""
-    from learning_memory_server.server.composition.logging import configure_logging
-
     settings = load_settings()
     for sentence in setting_notices():
         out.notice(sentence)
-    # Commands report in sentences, not in log lines.
-    configure_logging("debug" if settings.log_level == "debug" else "critical")
+    if settings.log_level == "debug":
+        from learning_memory_server.server.composition.logging import configure_logging
+
+        configure_logging("debug")
+    else:
+        _silence_logs()
     return settings
+
+
+def _silence_logs() -> None:
+    """Write no log lines: commands report in sentences."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.basicConfig(level=logging.CRITICAL, force=True)
 
 
 class Offline(Stores):
@@ -179,8 +191,22 @@ class Offline(Stores):
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
         super().__init__(settings, journal, utc_now, Records(journal.memories))
-        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.effects.counts)
-        self.review = Review(self.answers, self.collector, self.shared)
+
+    # What most commands do not read is imported by the others.
+
+    @cached_property
+    def shared(self) -> "SharedLessons":
+        """The shared lessons that were read last."""
+        from learning_memory_server.sharing.shared import SHARED, SharedLessons
+
+        return SharedLessons(self.settings.storage_path / SHARED, effects=self.effects.counts)
+
+    @cached_property
+    def review(self) -> "Review":
+        """The lessons that wait for an answer."""
+        from learning_memory_server.sharing.review import Review
+
+        return Review(self.answers, self.collector, self.shared)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""
@@ -195,6 +221,8 @@ def holder_of(settings: Settings) -> dict[str, object] | None:
 def describe_engine(settings: Settings) -> str:
     """Say which engine stores the index, where, and how large it is."""
     if settings.qdrant_url is not None:
+        from learning_memory_server.index.engines.server_log import urls_of
+
         parts = map(urlsplit, urls_of(settings.qdrant_url))
         # A URL may carry a password before its host.
         shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)

@@ -10,7 +10,7 @@ from typing import Any
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
-from learning_memory_server.cli.listing import error_record
+from learning_memory_server.cli.failures import error_record
 from learning_memory_server.cli.rules.report import document_of
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.kinds import FAILURE

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.capture.memories.store import MemoryLog
-from learning_memory_server.cli import command, listing, out
+from learning_memory_server.cli import command, failures, listing, out, values
 from learning_memory_server.cli.access import WITHOUT_INDEX, open_connection
 from learning_memory_server.cli.command import Offline, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
@@ -306,8 +306,8 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
 
 _RECORDS: Final[Mapping[HitKind, tuple[str, Callable[[listing.View], out.Record]]]] = {
     HitKind.ENTRIES: ("entry", listing.entry_record),
-    HitKind.VALUES: ("value", listing.value_record),
+    HitKind.VALUES: ("value", values.value_record),
     HitKind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
-    HitKind.ERRORS: ("error", listing.error_with_id),
+    HitKind.ERRORS: ("error", failures.error_with_id),
 }
 """What it is called, and how it is shown, by kind."""

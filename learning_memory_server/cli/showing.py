@@ -8,8 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.listing import entry_record, notes_here, status_of, worked_next
+from learning_memory_server.cli.listing import entry_record, notes_here
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.entry import Ghap
@@ -18,7 +17,7 @@ from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
+from learning_memory_server.server.views import entry_views
 
 Fact = tuple[str, str | Text | None]
 
@@ -48,10 +47,16 @@ async def show(
         view = entry_views.whole_entry(found) | notes_here([found], stored)[found.id]
         kind, display = "entry", _show_entry
     elif isinstance(found, Memory):
+        from learning_memory_server.server.views import memory_views
+
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
+        from learning_memory_server.server.views import failure_views
+
         kind, view, display = "error", failure_views.repeated_error(found), _show_error
     else:
+        from learning_memory_server.server.views import value_views
+
         kind, view, display = "value", value_views.value(found), _show_value
         # All ids; listings name five of each at most.
         view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
@@ -148,6 +153,8 @@ def _show_entry(entry: dict[str, Any]) -> None:
 
 
 def _show_value(value: dict[str, Any]) -> None:
+    from learning_memory_server.cli.values import status_of
+
     support, evidence = value["support"], value["evidence"]
     facts: list[Fact] = [
         ("value", out.identity(value["id"])),
@@ -189,6 +196,8 @@ def _show_memory(memory: dict[str, Any]) -> None:
 
 
 def _show_error(error: dict[str, Any]) -> None:
+    from learning_memory_server.cli.failures import worked_next
+
     facts: list[Fact] = [
         ("error", out.identity(error["id"])),
         ("signature", out.one_line(error["signature"])),
@@ -228,6 +237,8 @@ async def clusters(
     With --project, only that project's experiences are clustered, and the clusters
     have ids of their own. `show` lists the experiences of one.
     """
+    from learning_memory_server.cli.access import open_connection
+
     settings = command.open_settings()
     project = command.chosen_project(project, command.Offline(settings))
     async with open_connection(settings, "clusters") as connection:
@@ -242,6 +253,8 @@ async def clusters(
 
 async def _read_cluster(cluster_id: ClusterId, project: str | None) -> dict[str, Any]:
     """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
+    from learning_memory_server.cli.access import open_connection
+
     async with open_connection(command.open_settings(), "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all("get_clusters", "clusters", axis=cluster_id.axis, project=project)

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 from learning_memory_server.index.document import IS_SHARED, Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
 from learning_memory_server.index.ranking.fusion import Explanation
-from learning_memory_server.index.ranking.terms import shared_terms, terms
 from learning_memory_server.index.ranking.threshold import COVERED, OTHERS
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Memory
@@ -193,6 +192,9 @@ def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[Foun
 
 def strengths(found: Sequence[Found], query: str, best: str) -> list[float]:
     """Return the strengths of the results of one search in units of the needed one; `best` is the best text."""
+    # Its expressions take longer to compile than a command that searches nothing should last.
+    from learning_memory_server.index.ranking.terms import shared_terms, terms
+
     if not found:
         return []
     if least := found[0].explanation.basis.least:

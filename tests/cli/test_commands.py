@@ -86,6 +86,29 @@ def test_commands_without_a_model_import_nothing_heavy(environment: dict[str, st
     assert done.returncode == 0, done.stderr
 
 
+LISTING_ALONE = """
+import sys
+from learning_memory_server.cli.app import app
+try:
+    app(sys.argv[1:])
+except SystemExit as end:
+    assert not end.code
+slow = {"typer._adapters", "rich.progress"} & sys.modules.keys()
+package = "learning_memory_server."
+parts = ("sharing", "lessons.errors", "index.ranking.terms", "cli.access", "server.composition.logging")
+slow |= {each for each in sys.modules if each.startswith(tuple(package + part for part in parts))}
+sys.exit(f"imports {sorted(slow)}" if slow else 0)
+"""
+
+
+@pytest.mark.usefixtures("imported")
+@pytest.mark.parametrize("command", ["list", "show ghap_20260101_000007"])
+def test_a_short_answer_imports_no_search_and_no_transcripts(command: str, environment: dict[str, str]) -> None:
+    alone, env = [sys.executable, "-c", LISTING_ALONE, *command.split()], {**os.environ, **environment}
+    done = subprocess.run(alone, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_version_names_the_program(run: Any) -> None:
     assert run("--version").stdout.startswith("learning-memory-server ")
 
