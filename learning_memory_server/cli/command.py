@@ -129,12 +129,15 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): str(folder_of(os.environ))}
 
 
-def chosen_project(name: _Name, stored: "Offline") -> _Name:
-    """Return the project that `--project` names, also by an unambiguous short name; `current` may be empty."""
+def chosen_project(name: _Name, stored: "Offline", given: str = "--project") -> _Name:
+    """Return the project that a person names, also by an unambiguous short name; `current` may be empty.
+
+    `given` is the option or the argument that holds the name.
+    """
     if name is None:
         return None
     # Empty, as an unset variable of a shell is.
-    project = checked_text("--project", name, PROJECT_MAX)
+    project = checked_text(given, name, PROJECT_MAX)
     known = stored.projects.all()
     alike = [project] if project in known else [each for each in known if short_name(each) == project]
     if len(alike) == 1:
@@ -143,8 +146,8 @@ def chosen_project(name: _Name, stored: "Offline") -> _Name:
     if project not in {"current", here}:
         names = ", ".join(map(out.one_line, (alike or known)[: out.SHOWN])) or "none"
         if alike:
-            raise InvalidInputError(f"--project: {out.one_line(project)} may be {names}.")
-        raise InvalidInputError(f"--project: nothing is stored of {out.one_line(project)}.", hint=f"Projects: {names}.")
+            raise InvalidInputError(f"{given}: {out.one_line(project)} may be {names}.")
+        raise InvalidInputError(f"{given}: nothing is stored of {out.one_line(project)}.", hint=f"Projects: {names}.")
     return here
 
 
@@ -156,8 +159,15 @@ def chosen_time(since: str | None) -> datetime | None:
     """Return the moment that `--since` names: a date, or the midnight, in UTC, so many days or weeks ago."""
     if since is None:
         return None
-    if not (ago := _AGO.fullmatch(_DAYS.get(since, since))):
-        return parse_moment("--since", since)
+    ago = _AGO.fullmatch(_DAYS.get(since, since))
+    if ago is None:
+        try:
+            return parse_moment("--since", since)
+        except InvalidInputError:
+            raise InvalidInputError(
+                f"--since: {since!r} is no date.",
+                hint="Give today, yesterday, 2d (two days ago), 3w (three weeks ago), or a date such as 2026-01-31.",
+            ) from None
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1))
 

@@ -53,7 +53,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     Records keep their project, so this can be undone.
     """
     stored = Offline(open_settings())
-    before, known = chosen_project(called, stored), stored.projects.all()
+    before, known = chosen_project(called, stored, "PROJECT"), stored.projects.all()
     checked_text("NAME", name, limits.PROJECT_MAX)
     change_names(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
     out.say(f"{before} is called {name} now.")
@@ -68,7 +68,7 @@ def merge(
     Records keep their project, so `split` undoes it.
     """
     stored = Offline(open_settings())
-    first, second = chosen_project(called, stored), chosen_project(into, stored)
+    first, second = chosen_project(called, stored, "PROJECT"), chosen_project(into, stored, "INTO")
     change_names(stored.settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
@@ -80,7 +80,7 @@ def split(called: NameArgument) -> None:
     Records from after the merge stay with the project.
     """
     stored = Offline(open_settings())
-    whole = chosen_project(called, stored)
+    whole = chosen_project(called, stored, "PROJECT")
     parts = change_names(stored.settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")
 

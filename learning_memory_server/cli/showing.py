@@ -9,7 +9,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.listing import entry_record, notes_here
-from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.errors import InsufficientDataError, InvalidInputError, NotFoundError
 from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -21,6 +21,7 @@ from learning_memory_server.server.views import entry_views
 
 Fact = tuple[str, str | Text | None]
 
+_AXES: Final = (Axis.ROOT_CAUSE, Axis.FULL)  # Where clusters are looked for if a person names no axis
 _COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and its kind, it fits in 80
 
 commands = command.Commands()
@@ -226,7 +227,10 @@ def _ids(ids: list[str]) -> str:
 
 @commands.command(example="root_cause")
 async def clusters(
-    axis: Annotated[Axis, typer.Argument(metavar="AXIS", help="full, strategy, surprise or root_cause.")],
+    axis: Annotated[
+        Axis | None,
+        typer.Argument(metavar="[AXIS]", help="full, strategy, surprise or root_cause; else root_cause, then full."),
+    ] = None,
     project: command.ProjectOption = None,
     noise: Annotated[
         bool, typer.Option("--noise", help="Also show experiences that are in no cluster: the newest 50.")
@@ -234,6 +238,9 @@ async def clusters(
 ) -> command.Result:
     """Show what keeps recurring on an axis: clusters of similar experiences.
 
+    Without an axis, clusters of root causes are shown, or of whole experiences
+    if there are none. root_cause and surprise need 8 entries that have one, the
+    other axes 20 entries.
     With --project, only that project's experiences are clustered, and the clusters
     have ids of their own. `show` lists the experiences of one.
     """
@@ -243,9 +250,19 @@ async def clusters(
     project = command.chosen_project(project, command.Offline(settings))
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
-        found = await connection.call_for_all(
-            "get_clusters", "clusters", axis=axis, project=project, include_noise=noise
-        )
+        found = {}
+        for each in [axis] if axis else _AXES:
+            try:
+                found = await connection.call_for_all(
+                    "get_clusters", "clusters", axis=each, project=project, include_noise=noise
+                )
+            except InsufficientDataError:
+                if each is axis or each is _AXES[-1]:
+                    raise
+            if found.get("clusters"):
+                break
+    if axis is None:
+        out.say(f"On axis {found['axis']}:", "bold")
     document = {name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}}
     _show_clusters(found)
     return command.Result({**document, "count": len(found["clusters"])})

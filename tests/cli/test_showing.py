@@ -97,10 +97,10 @@ def test_an_entry_is_shown_with_the_command_that_marks_it_as_wrong(run: Any, sto
 def test_an_open_entry_is_resolved_by_a_person_as_by_an_agent(run: Any, storage: Path) -> None:
     first, second = (start(ObservationCollector(Journal(storage / "journal"), utc_now)) for _ in range(2))
     refused = refusal(run("resolve", second.id, "falsified", "It was the disk."))
-    assert "surprise and root_cause: required when status is falsified" in refused
+    assert "A falsified entry needs --surprise, --category, --cause" in refused
     assert run("resolve", first.id, "abandoned").stdout == f"{first.id} is abandoned.\n"
     reason = ("--surprise", "No pool ran dry.", "--category", "wrong-assumption", "--cause", "The disk was full.")
     run("resolve", second.id, "falsified", "It was the disk.", *reason, "--takeaway", "Look at the disk.")
     shown = json.loads(run("show", second.id, "--json").stdout)["entry"]
     assert (shown["outcome_status"], shown["lesson"]["takeaway"]) == ("falsified", "Look at the disk.")
-    assert "already resolved" in refusal(run("resolve", first.id, "confirmed"))
+    assert f"{first.id} is abandoned already." in refusal(run("resolve", first.id, "confirmed"))

@@ -29,10 +29,10 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
     of this repository if they exist. The patch has the sentence, and none of
     your other words.
     """
-    only_you("rule", "export", name, *(("--only", only) if only else ()))
     if only and only not in {LEARNED, *OTHERS}:
         raise InvalidInputError(f"--only: one of {', '.join((LEARNED, *OTHERS))}.")
     found = find_rule(Offline(open_settings()), name)
+    only_you("rule", "export", name, *(("--only", only) if only else ()))
     top, changes = repository(), list[str]()
     for file in [only] if only else [LEARNED, *(each for each in OTHERS if (top / each).exists())]:
         before = text_of(top, file)

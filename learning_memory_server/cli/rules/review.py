@@ -97,8 +97,8 @@ async def review(
     settings = open_settings()
     project, stored = current_project(settings), Offline(settings)
     if name is not None:
-        only_you("review", name, "--never" if never else "")
         lesson = stored.review.find(name, project)
+        only_you("review", name, "--never" if never else "")
         keys = ["n"] if never else [key for key, _ in _ask_for([_Item(lesson=lesson)])]
         await _answer_lessons(settings, [(lesson, _SAID[key]) for key in keys], project)
         left = len(Offline(settings).review.waiting(project, utc_now()))
