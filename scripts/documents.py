@@ -157,7 +157,7 @@ class WholeValue(FullValue):
 
 
 class ShownDocument(TypedDict):
-    """The thing that was found, under the name of its `kind`."""
+    """The thing that was found, under the name of its `kind`; `given` says how often agents were given it."""
 
     kind: Literal["entry", "value", "memory", "error", "cluster"]
     entry: NotRequired[WholeEntry]
@@ -165,6 +165,7 @@ class ShownDocument(TypedDict):
     memory: NotRequired[MemoryView]
     error: NotRequired[RepeatedError]
     cluster: NotRequired[MemberDocument]
+    given: NotRequired[str]
 
 
 class HubFacts(TypedDict, total=False):
@@ -244,6 +245,22 @@ class WeekDocument(TypedDict):
     week: list[RuleWeek]
 
 
+class SettingFacts(TypedDict):
+    """A setting; its value's `source` is a variable, the file, or `default`."""
+
+    name: str
+    value: str | float | bool | None
+    source: str
+    about: str
+
+
+class SettingsDocument(TypedDict):
+    """The settings, and the file in which they can be changed."""
+
+    file: str
+    settings: list[SettingFacts]
+
+
 class StatusDocument(TypedDict):
     """Counts of the store. `locked_by` describes the process that has locked the data; `open` lists the open entries.
 
@@ -265,6 +282,7 @@ class StatusDocument(TypedDict):
     waiting: int
     shown: ShownStats
     rules: RulesStatus
+    last_session: WhyDocument
 
 
 class FindingFacts(TypedDict):
@@ -316,7 +334,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "failures": (ErrorsDocument,),
     "review": (ReviewDocument,),
     "context": (ContextDocument,),
-    "why": (WhyDocument,),
+    "settings": (SettingsDocument,),
     "project list": (ProjectsDocument,),
     "dashboard": (PageDocument,),
     "backup": (BackupDocument,),

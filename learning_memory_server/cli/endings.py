@@ -18,6 +18,7 @@ from learning_memory_server.system.paths import APPLICATION
 
 _AS_JSON: Final = f"{__name__}.json"  # Where a command's context says whether `--json` was given
 _EXTRA: Final = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.+)\)")  # What typer says of one too many
+_OPTIONAL: Final = re.compile(r"(?<=^Invalid value for )'\[(\w+)\]'")  # The name of an argument that may be left out
 _PLACES: Final = 6  # Places, innermost last, that are shown of an unforeseen failure
 _WRONG_USE: Final = 2
 _READER_GONE: Final = 141  # The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE
@@ -68,7 +69,7 @@ class FailuresAsSentences(TyperGroup):
 
 def _in_words(error: Any, context: Any) -> str:
     """Return what is wrong with the words of a command."""
-    said = str(error.format_message()).replace("Value error, ", "")
+    said = _OPTIONAL.sub(r"'\1'", str(error.format_message()).replace("Value error, ", ""))
     called = context.command
     if type(error).__name__ == "NoSuchOption":
         # Only a name that looks alike is suggested, not every one that shares a letter.

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub, stop_running_hub
+from learning_memory_server.cli.given import given_last
 from learning_memory_server.cli.rules import status as rules_status
 from learning_memory_server.cli.rules.waiting import waiting
 from learning_memory_server.errors import LearningMemoryError
@@ -30,6 +31,7 @@ _SHOWN: Final = (
     *("settings_current", "notice", "error"),
 )
 """What JSON shows of a hub's state."""
+_TOLD_MOST: Final = 5  # Items of the last session that are shown
 
 commands = command.Commands()
 hub = command.Commands(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
@@ -103,7 +105,7 @@ def _without_hub(who: Mapping[str, Any] | None) -> str:
 def status(
     week: Annotated[bool, typer.Option("--week", help="Only how each rule fared in the last seven days.")] = False,
 ) -> command.Result:
-    """Show what is stored, where, and which process is using it.
+    """Show how much is stored, where, what the last session was given, and which process is using it.
 
     First come calls that an enforced rule of yours stopped, and calls that ran
     against one.
@@ -114,6 +116,7 @@ def status(
         rows = rules_status.week_of(stored, utc_now())
         rules_status.show_week(rows)
         return command.Result({"week": rows})
+    project = command.current_project(settings)
     journal, values, failures = stored.journal, stored.value_log, stored.failure_log
     resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
@@ -143,6 +146,7 @@ def status(
         "waiting": asyncio.run(waiting(stored)),
         "shown": advice_views.shown(stored.advice_log, stored.effects),
         "rules": rules_status.document_of(stored),
+        "last_session": {"project": project, "shown": given_last(stored, project)},
     }
     out.facts(rules_status.alarms(stored, utc_now()))
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
@@ -179,6 +183,7 @@ def _status_facts(
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
+        *_last_session(document["last_session"]["shown"]),
         ("shown", advice_views.in_words(document["shown"])),
         ("rules", rules_status.in_words(document["rules"])),
         (
@@ -187,6 +192,17 @@ def _status_facts(
         ),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
+
+
+def _last_session(shown: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return what the last session of this project was given, each with the rule by which it was."""
+    lines = [
+        ("", f"{each['rule']}: {out.one_line(item['text'])} ({item['id']})") for each in shown for item in each["items"]
+    ]
+    if not lines:
+        return []
+    day = out.date(shown[-1]["at"])
+    return [("last given", f"{out.counted(len(lines), 'item')} in the last session here, {day}"), *lines[:_TOLD_MOST]]
 
 
 def _points(hub: Mapping[str, Any]) -> Text:

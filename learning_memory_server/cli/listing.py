@@ -28,7 +28,7 @@ def list_(
     since: command.SinceOption = None,
     project: command.ProjectOption = None,
 ) -> command.Result:
-    """List resolved GHAP entries, newest first."""
+    """List what agents learned, newest first: GHAP entries, each a guess and what happened."""
     stored = command.Offline(command.open_settings())
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)

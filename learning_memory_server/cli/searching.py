@@ -115,7 +115,7 @@ async def search(
     explain: command.ExplainOption = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show weak ones, too.")] = False,
 ) -> command.Result:
-    """Search everything: entries, values, memories and errors of commands.
+    """Search everything by your own words: entries, values, memories and errors of commands.
 
     Entries and memories are searched by meaning and by words, or by words alone
     if the index cannot be used; values and errors by words. The best come first,

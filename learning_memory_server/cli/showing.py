@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
+from learning_memory_server.cli.given import times_given
 from learning_memory_server.cli.listing import entry_record, notes_here
 from learning_memory_server.errors import InsufficientDataError, InvalidInputError, NotFoundError
 from learning_memory_server.lessons.values.log import Standing
@@ -32,7 +33,7 @@ async def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
     project: command.ProjectOption = None,
 ) -> command.Result:
-    """Show everything about one entry, value, memory, error or cluster.
+    """Show everything about one entry, value, memory, error or cluster, and when agents were given it.
 
     With --project, a cluster of that project's experiences.
     """
@@ -63,13 +64,21 @@ async def show(
         view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
         view |= {"supported_by": list(found.supporting), "contradicted_by": list(found.contradicting)}
     display(view)
+    given = times_given(stored, _id_of(found)) if isinstance(found, Ghap | Standing) else ""
+    if given:
+        out.say()
+        out.facts([("given", given)])
     if isinstance(found, Ghap) and found.resolution:
         is_never = stored.answers.is_never(found.id)
         how = "No agent is told of it, as you said; to answer anew:" if is_never else "If it is wrong or outdated:"
         undo = f"  learning-memory-server review {found.id}{'' if is_never else ' --never'}"
         out.say(f"\n{how}")
         out.say(undo, "green", is_line=True)
-    return command.Result({"kind": kind, kind: view})
+    return command.Result({"kind": kind, kind: view, **({"given": given} if given else {})})
+
+
+def _id_of(found: Ghap | Standing) -> str:
+    return found.id if isinstance(found, Ghap) else found.value.id
 
 
 def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
@@ -238,9 +247,9 @@ async def clusters(
 ) -> command.Result:
     """Show what keeps recurring on an axis: clusters of similar experiences.
 
-    Without an axis, clusters of root causes are shown, or of whole experiences
-    if there are none. root_cause and surprise need 8 entries that have one, the
-    other axes 20 entries.
+    Without an axis, root_cause is shown, or full if it has no clusters. Axis
+    full and strategy need 20 entries. root_cause and surprise need 8 that have
+    one.
     With --project, only that project's experiences are clustered, and the clusters
     have ids of their own. `show` lists the experiences of one.
     """

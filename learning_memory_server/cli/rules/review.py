@@ -85,7 +85,7 @@ async def review(
         bool, typer.Option("--never", help="Never give this lesson as advice; searches still find it.")
     ] = False,
 ) -> Result:
-    """Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
+    """Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.
 
     Suggests rules from CLAUDE.md and files like it, from feedback memories,
     from calls that you refused, and from past sessions. Shows at most ten, with
