@@ -45,7 +45,7 @@ class EntryDocument(TypedDict):
 
 
 class Strong(TypedDict):
-    """Something that was found. Of all kinds, what has the most `strength` is best; from 1 on, it is strong."""
+    """Something that was found. What has the most `strength` is best. Below 1, or 0.6 of the best, it is weak."""
 
     strength: float
 
