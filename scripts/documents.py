@@ -280,6 +280,7 @@ class StatusDocument(TypedDict):
     failures: int
     errors: int
     waiting: int
+    waiting_in: dict[str, int]
     shown: ShownStats
     rules: RulesStatus
     last_session: WhyDocument

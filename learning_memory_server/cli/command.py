@@ -23,7 +23,7 @@ from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment, utc_now
-from learning_memory_server.model.project import short_name
+from learning_memory_server.model.project import name_among, short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.stores import Stores
@@ -44,7 +44,8 @@ def _projects(incomplete: str) -> list[str]:
         known = Offline(load_settings()).projects.all()
     except LearningMemoryError:
         return []
-    return [name for name in ("current", *known) if name.startswith(incomplete)]
+    shown = (name_among(each, known) for each in known)
+    return [name for name in ("current", *shown) if name.startswith(incomplete)]
 
 
 DomainOption = Annotated[Domain | None, typer.Option("--domain", help="Only this kind of task.")]
@@ -144,7 +145,8 @@ def chosen_project(name: _Name, stored: "Offline", given: str = "--project") -> 
         return alike[0]
     here = current_project(stored.settings)
     if project not in {"current", here}:
-        names = ", ".join(map(out.one_line, (alike or known)[: out.SHOWN])) or "none"
+        named = alike or [name_among(each, known) for each in known]
+        names = ", ".join(map(out.one_line, named[: out.SHOWN])) or "none"
         if alike:
             raise InvalidInputError(f"{given}: {out.one_line(project)} may be {names}.")
         raise InvalidInputError(f"{given}: nothing is stored of {out.one_line(project)}.", hint=f"Projects: {names}.")

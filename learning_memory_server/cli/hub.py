@@ -16,11 +16,12 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub, stop_running_hub
 from learning_memory_server.cli.given import given_last
 from learning_memory_server.cli.rules import status as rules_status
-from learning_memory_server.cli.rules.waiting import waiting
+from learning_memory_server.cli.rules.waiting import in_places, waiting
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.project import name_among
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import advice_views, entry_views, fields
@@ -116,7 +117,7 @@ def status(
         rows = rules_status.week_of(stored, utc_now())
         rules_status.show_week(rows)
         return command.Result({"week": rows})
-    project = command.current_project(settings)
+    project, waiting_in = command.current_project(settings), asyncio.run(waiting(stored))
     journal, values, failures = stored.journal, stored.value_log, stored.failure_log
     resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
@@ -143,7 +144,8 @@ def status(
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "waiting": asyncio.run(waiting(stored)),
+        "waiting": sum(waiting_in.values()),
+        "waiting_in": waiting_in,
         "shown": advice_views.shown(stored.advice_log, stored.effects),
         "rules": rules_status.document_of(stored),
         "last_session": {"project": project, "shown": given_last(stored, project)},
@@ -157,6 +159,7 @@ def _status_facts(
     document: dict[str, Any], still_open: Iterable[Ghap], hub: dict[str, Any] | None, log: Path
 ) -> list[tuple[str, str | Text | None]]:
     journal, entries = document["journal"], document["entries"]
+    by_project: dict[str, int] = entries["by_project"]
     damage = Text(
         f"{out.counted(journal['damaged_lines'], 'line')} cannot be read; run `learning-memory-server doctor` to see which",
         "red",
@@ -170,11 +173,8 @@ def _status_facts(
         ("hub", _described(hub or document["locked_by"], command.describe_hub if hub else _without_hub)),
         *([("  points", _points(hub)), ("  log", str(log))] if hub else ()),
         ("entries", f"{entries['resolved']:,} resolved"),
-        *(
-            (f"  {name}s", _counts(entries[f"by_{name}"]))
-            for name in ("tier", "outcome", "project")
-            if entries["resolved"]
-        ),
+        *((f"  {name}s", _counts(entries[f"by_{name}"])) for name in ("tier", "outcome") if entries["resolved"]),
+        ("  projects", _counts({name_among(name, by_project): count for name, count in by_project.items()})),
         ("open", out.counted(entries["open"], "entry")),
         *(
             ("", f"{out.date_and_time(entry.created_at)}  {entry.id}  {out.one_line(entry.goal)}")
@@ -186,10 +186,7 @@ def _status_facts(
         *_last_session(document["last_session"]["shown"]),
         ("shown", advice_views.in_words(document["shown"])),
         ("rules", rules_status.in_words(document["rules"])),
-        (
-            "waiting",
-            f"{document['waiting']:,} for your yes: `learning-memory-server review`" if document["waiting"] else None,
-        ),
+        ("waiting", in_places(document["waiting_in"], document["last_session"]["project"])),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
 

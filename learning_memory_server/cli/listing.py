@@ -1,7 +1,7 @@
 """`list`, read from the journal without a lock; and how things are listed."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -10,7 +10,7 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.project import short_name
+from learning_memory_server.model.project import name_among
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.views import entry_views
 
@@ -37,11 +37,12 @@ def list_(
     nothing = f"No resolved entries yet. {next_step(stored)}" if is_none else "No resolved entries match."
     notes = notes_here(entries[:limit], stored)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
+    projects = stored.collector.timeline.projects()
     lessons = {entry.id: entry.learned for entry in entries[:limit]}
 
     def record(entry: View) -> out.Record:
         goal, lesson = entry["goal"], lessons[entry["id"]]
-        return out.Record(entry_facts(entry), lesson or goal, goal if lesson else "", out.FROM)
+        return out.Record(entry_facts(entry, projects), lesson or goal, goal if lesson else "", out.FROM)
 
     return listed(shown, len(entries), "entry", nothing, record)
 
@@ -85,8 +86,11 @@ def listed(
     return command.Result({"results": results, "count": len(results), "total": total})
 
 
-def entry_facts(entry: View) -> Facts:
-    """Return the facts of a resolved entry, from a view of it, down to what became of its files."""
+def entry_facts(entry: View, projects: Iterable[str] = ()) -> Facts:
+    """Return the facts of a resolved entry, from a view of it, down to what became of its files.
+
+    `projects` are those that must not be confused with the entry's.
+    """
     outcome, tier = entry["outcome_status"], entry["confidence_tier"]
     return [
         out.identity(entry["id"]),
@@ -95,7 +99,7 @@ def entry_facts(entry: View) -> Facts:
         # An abandoned entry's tier says nothing more.
         "" if tier == outcome else out.coloured(tier),
         entry["domain"],
-        short_name(entry["project"]),
+        name_among(entry["project"], projects),
         entry.get("freshness", ""),
         f"superseded by {entry['superseded_by']}" if "superseded_by" in entry else "",
     ]

@@ -15,6 +15,7 @@ from learning_memory_server.journal.names import Names
 from learning_memory_server.model import limits
 from learning_memory_server.model.limits import checked_text
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.project import name_among
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.locking import hold
@@ -39,7 +40,11 @@ def list_projects() -> Result:
         folders = sorted(map(str, chain.from_iterable(found.get(each, ()) for each in ids)))
         rows.append({"project": name, "ids": ids, "entries": entries[name], "folders": folders})
     if rows:
-        shown = [[row["project"], f"{row['entries']:,}", ", ".join(row["folders"]) or "-"] for row in rows]
+        projects = [row["project"] for row in rows]
+        shown = [
+            [name_among(row["project"], projects), f"{row['entries']:,}", ", ".join(row["folders"]) or "-"]
+            for row in rows
+        ]
         out.table(["project", "entries", "folders here"], shown, numbers=["entries"])
     else:
         out.say("Nothing is stored of any project yet.")

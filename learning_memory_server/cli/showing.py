@@ -16,6 +16,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.project import name_among
 from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import entry_views
@@ -63,7 +64,9 @@ async def show(
         # All ids; listings name five of each at most.
         view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
         view |= {"supported_by": list(found.supporting), "contradicted_by": list(found.contradicting)}
-    display(view)
+    # In full where another project has the same short name, and always for programs.
+    named = {"project": name_among(view["project"], stored.projects.all())} if "project" in view else {}
+    display(view | named)
     given = times_given(stored, _id_of(found)) if isinstance(found, Ghap | Standing) else ""
     if given:
         out.say()

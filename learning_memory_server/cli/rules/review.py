@@ -10,7 +10,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, chosen_project, current_project, open_settings
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
@@ -84,6 +84,12 @@ async def review(
     never: Annotated[
         bool, typer.Option("--never", help="Never give this lesson as advice; searches still find it.")
     ] = False,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", metavar="NAME", help="Lessons of this project, in place of what waits in this folder."
+        ),
+    ] = None,
 ) -> Result:
     """Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.
 
@@ -95,7 +101,8 @@ async def review(
     elsewhere, all are listed.
     """
     settings = open_settings()
-    project, stored = current_project(settings), Offline(settings)
+    stored, here = Offline(settings), current_project(settings)
+    project = chosen_project(project, stored) or here
     if name is not None:
         lesson = stored.review.find(name, project)
         only_you("review", name, "--never" if never else "")
@@ -103,7 +110,8 @@ async def review(
         await _answer_lessons(settings, [(lesson, _SAID[key]) for key in keys], project)
         left = len(Offline(settings).review.waiting(project, utc_now()))
     else:
-        past = (await read_lesson(settings)).past
+        # The files and the sessions of another project are read in its folder.
+        past = (await read_lesson(settings)).past if project == here else PastReport()
         items = _waiting(stored, past, project)
         show_skipped(past)
         if not items or not out.is_a_person():
