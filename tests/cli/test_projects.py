@@ -92,7 +92,7 @@ def test_what_waits_is_counted_by_project_and_answered_there(run: Any, storage: 
     assert (document["waiting"], document["waiting_in"]) == (3, {"orchard": 2, "garden": 1})
     said = run("status", LEARNING_MEMORY_PROJECT="garden").stdout
     ways = "`learning-memory-server review`, `learning-memory-server review --project orchard`"
-    assert f"  2 in orchard, 1 in garden: {ways}\n" in said
+    assert f"  2 in orchard, 1 in garden for your yes: {ways}\n" in said
     found = json.loads(run("review", "--project", "orchard", "--json", LEARNING_MEMORY_PROJECT="garden").stdout)
     assert {each["project"] for each in found["results"]} == {"orchard"}
     assert found["count"] == 2

@@ -63,10 +63,10 @@ def in_places(found: Mapping[str, int], here: str) -> str:
     others = [name for name in found if name != here]
     there = f" --project {shlex.quote(out.one_line(name_among(others[0], found)))}" if others else ""
     ways = [*(["`learning-memory-server review`"] if here in found else []), f"`learning-memory-server review{there}`"]
-    return f"{places}: {', '.join(dict.fromkeys(ways))}"
+    return f"{places} for your yes: {', '.join(dict.fromkeys(ways))}"
 
 
 async def show_waiting(stored: Offline) -> None:
     """Print one quiet line if something waits."""
     if out.is_for_people() and (found := await waiting(stored)):
-        out.say(f"Waiting for your yes: {in_places(found, current_project(stored.settings))}", "dim")
+        out.say(f"Waiting: {in_places(found, current_project(stored.settings))}", "dim")
