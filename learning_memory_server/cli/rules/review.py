@@ -87,7 +87,7 @@ async def review(
     project: Annotated[
         str | None,
         typer.Option(
-            "--project", metavar="NAME", help="Lessons of this project, in place of what waits in this folder."
+            "--project", metavar="NAME", help="Only lessons of this project, none of this folder's files."
         ),
     ] = None,
 ) -> Result:
