@@ -7,6 +7,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Result, open_settings
+from learning_memory_server.cli.listing import Facts
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import locations, paths
 
@@ -33,7 +34,7 @@ def settings_() -> Result:
         shown = shown if is_plain else str(shown)
         rows.append({"name": name, "value": shown, "source": origin, "about": field.description or ""})
     for each in rows:
-        facts = [Text(each["name"], "bold"), f"= {_in_words(each['value'])}", f"({each['source']})"]
+        facts: Facts = [Text(each["name"], "bold"), f"= {_in_words(each['value'])}", f"({each['source']})"]
         out.records([out.Record(facts, each["about"])])
     out.say(f"\nTo change one, write `name = value` into {out.one_line(str(file))}, or set its variable.")
     return Result({"file": str(file), "settings": rows})

@@ -197,7 +197,7 @@ def _best(
     )
     ranked = rank(query.text, [(each, text_of(each)) for each in dated], query.limit)
     wanted = terms(query.text)
-    found = []
+    found = list[listing.View]()
     for each, _ in ranked:
         shared = len(shared_terms(query.text, text_of(each)))
         found.append({**each, "strength": round(coverage_strength(shared, len(set(wanted))), 4)})

@@ -1,12 +1,12 @@
 """What a person is told who names something that is not there, or writes a word that a command does not take."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli import start as starting
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.command_line import Run, in_line, printed, refusal
@@ -77,7 +77,7 @@ def test_an_entry_is_closed_by_the_beginning_of_its_id(run: Run, storage: Path) 
 def test_uninstalling_leaves_no_empty_folder_and_names_what_removes_the_program(
     prefix: str, said: str, run: Run, storage: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(starting.sys, "prefix", prefix)
-    monkeypatch.setattr(starting.sys, "executable", f"{prefix}/bin/python")
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python")
     assert f"The program itself goes with: {said}\n" in printed(run("uninstall", "--yes"))
     assert not storage.exists()

@@ -86,9 +86,7 @@ async def review(
     ] = False,
     project: Annotated[
         str | None,
-        typer.Option(
-            "--project", metavar="NAME", help="Only lessons of this project, none of this folder's files."
-        ),
+        typer.Option("--project", metavar="NAME", help="Only lessons of this project, none of this folder's files."),
     ] = None,
 ) -> Result:
     """Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.

@@ -5,7 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline, current_project
@@ -13,18 +13,22 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import name_among
-from learning_memory_server.rules.past.report import PastReport, past_report
-from learning_memory_server.rules.past.sessions import Transcript
 from learning_memory_server.rules.suggesting.sources import Sources
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.tree import top_of
 
+if TYPE_CHECKING:
+    from learning_memory_server.rules.past.report import PastReport
+    from learning_memory_server.rules.past.sessions import Transcript
+
 
 async def past_here(
-    settings: Settings, stored: Offline, found: Sequence[Transcript] = (), **watching: Any
-) -> PastReport:
+    settings: Settings, stored: Offline, found: "Sequence[Transcript]" = (), **watching: Any
+) -> "PastReport":
     """Return what transcripts and this folder's files of rules say."""
+    from learning_memory_server.rules.past.report import past_report  # `status` needs no transcript
+
     return await past_report(sources_here(settings, stored), found, **watching)
 
 
