@@ -81,7 +81,7 @@ def _in_words(error: Any, context: Any) -> str:
         )
     if extra := _EXTRA.fullmatch(said):
         usage = " ".join([context.command_path, *called.collect_usage_pieces(context)])
-        return f"{extra[1]!r} is one argument too many. Usage: {usage}"
+        return f"{extra[1]!r} is not expected here. Usage: {usage}"
     # Whoever leaves an argument out learns what it can be.
     if type(error).__name__ == "MissingParameter":
         return f"{said} {getattr(error.param, 'help', '')}".strip()

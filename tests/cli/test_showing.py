@@ -27,7 +27,7 @@ ENTRY = "ghap_20260101_000007_abcdef"
         ("value_", ["Isolate the worker before you blame it"]),
         (MEMORIES[0], ["Database", "decision, storage", "docs/db.md", "The backup copies that file."]),
         (ERROR, ["ModuleNotFoundError", "python3 -m pytest tests/beds.py", "2026-01-03 14:00"]),
-        ("3f2b", ["玫瑰在四月修剪", "github.com/someone/orchard"]),
+        ("3f2b", ["玫瑰在四月修剪", "project     orchard"]),
     ],
 )
 @pytest.mark.usefixtures("kept")

@@ -18,7 +18,7 @@ from tests.support import start
     [
         ("learn-from --since 3d", "No such option: --since. It has --all, --json, --report, --yes."),
         ("status --jsn", "No such option: --jsn. Did you mean --json?"),
-        ("list 3", "'3' is one argument too many. Usage: root list [options]"),
+        ("list 3", "'3' is not expected here. Usage: root list [options]"),
     ],
 )
 def test_only_what_a_command_has_is_offered(words: str, said: str, run: Run) -> None:
