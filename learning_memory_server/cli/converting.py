@@ -1,7 +1,7 @@
 """What is typed for an argument or an option becomes a value, with a sentence about what is wrong with it.
 
-Newer versions of typer do this with pydantic, whose import takes a quarter of a short command, and whose messages
-are for programmers.
+Newer versions of typer do this with pydantic, whose messages are for programmers, and whose validators take long to
+make.
 """
 
 from collections.abc import Callable
