@@ -78,8 +78,9 @@ clean:
 
 # What users install; the demo needs no more. Compiled when it is first used: most of what these packages have never is.
 $(INSTALLED): pyproject.toml
+	@echo "Installing into $(VENV); pip shows what it downloads, 0.5 GB in all:"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -m pip install --no-compile --editable .
 	touch $@
 
 $(READY): $(INSTALLED)

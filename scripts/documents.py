@@ -45,7 +45,7 @@ class EntryDocument(TypedDict):
 
 
 class Strong(TypedDict):
-    """Something that was found. Of all kinds, what has the most `strength` is best; from 1 on, it is strong."""
+    """Something that was found. What has the most `strength` is best. Below 1, or 0.6 of the best, it is weak."""
 
     strength: float
 
@@ -157,7 +157,7 @@ class WholeValue(FullValue):
 
 
 class ShownDocument(TypedDict):
-    """The thing that was found, under the name of its `kind`."""
+    """The thing that was found, under the name of its `kind`; `given` says how often agents were given it."""
 
     kind: Literal["entry", "value", "memory", "error", "cluster"]
     entry: NotRequired[WholeEntry]
@@ -165,6 +165,7 @@ class ShownDocument(TypedDict):
     memory: NotRequired[MemoryView]
     error: NotRequired[RepeatedError]
     cluster: NotRequired[MemberDocument]
+    given: NotRequired[str]
 
 
 class HubFacts(TypedDict, total=False):
@@ -244,6 +245,22 @@ class WeekDocument(TypedDict):
     week: list[RuleWeek]
 
 
+class SettingFacts(TypedDict):
+    """A setting; its value's `source` is a variable, the file, or `default`."""
+
+    name: str
+    value: str | float | bool | None
+    source: str
+    about: str
+
+
+class SettingsDocument(TypedDict):
+    """The settings, and the file in which they can be changed."""
+
+    file: str
+    settings: list[SettingFacts]
+
+
 class StatusDocument(TypedDict):
     """Counts of the store. `locked_by` describes the process that has locked the data; `open` lists the open entries.
 
@@ -263,8 +280,10 @@ class StatusDocument(TypedDict):
     failures: int
     errors: int
     waiting: int
+    waiting_in: dict[str, int]
     shown: ShownStats
     rules: RulesStatus
+    last_session: WhyDocument
 
 
 class FindingFacts(TypedDict):
@@ -316,7 +335,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "failures": (ErrorsDocument,),
     "review": (ReviewDocument,),
     "context": (ContextDocument,),
-    "why": (WhyDocument,),
+    "settings": (SettingsDocument,),
     "project list": (ProjectsDocument,),
     "dashboard": (PageDocument,),
     "backup": (BackupDocument,),

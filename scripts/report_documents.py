@@ -175,9 +175,9 @@ class DemoDocument(TypedDict):
 
 
 class SetupDocument(TypedDict):
-    """Whether anything was `changed`; with `--print`, `text` is what to add by hand."""
+    """Whether anything was `changed`; with `--print`, `text` is what to add by hand. Only `--model` names no client."""
 
-    client: str
+    client: str | None
     changed: bool
     text: str
 

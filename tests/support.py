@@ -120,7 +120,7 @@ TOPICS = {
 
 
 def about(topic: str, number: int) -> Ghap:
-    """A gold entry of an earlier session, whose every text is about a topic and a thing that no other entry mentions."""
+    """A gold entry of an earlier session: each text is about a topic and a thing that no other entry mentions."""
     words = TOPICS[topic]
     return numbered(
         number,

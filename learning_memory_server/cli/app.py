@@ -16,62 +16,87 @@ _COMMANDS: Final = """
 start           start                    Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
 demo            demo                     Show what the server does, with example entries in a temporary folder.
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
-doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
-report          maintenance.learning     Show which of your rules agents broke in past sessions, which commands keep failing, and which calls you refused.
-status          hub                      Show what is stored, where, and which process is using it.
+doctor          doctor.command           Find out what is wrong, and what to do about it. The exit code is 1 if there is a problem.
+status          hub                      Show how much is stored, where, what the last session was given, and which process is using it.
+settings        configuring              Show each setting, where its value comes from, and the file in which you change it.
 uninstall       start                    Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
-# See what was learned
-search          searching                Search everything: entries, values, memories and errors of commands.
-list            listing                  List resolved GHAP entries, newest first.
-show            showing                  Show everything about one entry, value, memory, error or cluster.
+# See what agents learned
+search          searching                Search everything by your own words: entries, values, memories and errors of commands.
+list            listing                  List what agents learned, newest first: GHAP entries, each a guess and what happened.
+show            showing                  Show everything about one entry, value, memory, error or cluster, and when agents were given it.
+values          values                   List values, the principles learned from clusters, and the verdicts on each.
 memories        searching                List memories, the texts that agents kept, the last one added first.
-values          listing                  List values, the principles learned from clusters, and the verdicts on each.
 clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
-failures        listing                  List errors of commands, the last seen first, and what worked next.
+failures        failures                 List errors of commands, the last seen first, and what worked next.
+report          maintenance.learning     Show which of your rules agents broke in past sessions, which commands keep failing, and which calls you refused.
 calibration     calibration              Say whether agents are as sure as they may be, and how many hypotheses held.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
-why             context                  Show the advice that the last session of this project was given, and the rule for each.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
-review          rules.review              Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
+# Tell agents something
+rule            rules.group              Tell agents what to do or not to do, in your own words (`rule add`); try, change, enforce, export or retire a rule.
 rules           rules.group              List your rules in this project, and how often agents followed and broke each rule.
-rule            rules.group              Make, show, try, change, enforce, export or retire a rule.
-resolve         listing                  Close an entry that its agent left open, as `resolve_ghap` does for agents.
-split           listing                  Take back what an agent said: that an entry is the same as an earlier one.
+review          rules.review             Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.
+add             adding                   Keep a text as a memory, which agents find when they search.
+resolve         resolving                Close an entry that its agent left open.
+split           resolving                Take back what an agent said: that an entry is the same as an earlier one.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
-backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
+backup          maintenance.exporting    Write everything to one file, to keep it or to take it to another machine.
 import          maintenance.importing    Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
-forget          maintenance.erasing      Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
+forget          maintenance.erasing      Delete entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.erasing      Find secrets that were stored before redaction knew them, and replace them with markers.
 # Share with a team
 share           sharing                  Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 join            sharing                  Read the shared lessons of this repository; run it once in each clone.
 leave           sharing                  Stop reading the shared lessons of this repository, and remove them from the index and from all replies.
-lessons         sharing                  The shared lessons in the files of a repository.
 # The machinery
 hub             hub                      The process that serves all sessions and owns their data.
 reindex         maintenance.indexing     Rebuild the index from the journal.
 migrate         maintenance.indexing     Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
-download-model  maintenance.indexing     Download a model from huggingface.co, and load it once to check that it works.
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
-_FIRST: Final = set("start report rules rule status doctor search show dashboard forget".split())
-"""What a person needs in the first weeks: begin, look at what was learned, find out what is wrong, and take it back.
+_FORMER: Final = """
+why             context                  `status`, or `show ID`
+lessons         sharing                  `share --check`
+download-model  maintenance.indexing     `setup --model MODEL`
+"""
+"""The name of each command that another has taken over, the module that still declares it, and the other."""
+_FIRST: Final = set(
+    "start setup doctor status settings uninstall search list show values report dashboard rule rules review add "
+    "backup forget".split()
+)
+"""What answers the questions of a person, and what messages send a person to.
 
 `start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.
 """
 _SHOWS_ALL: Final = f"{__name__}.all"  # Where the program's context says whether its help shows all commands
 
 _OTHER_NAMES: Final = {
-    "restore": "import",
-    "export": "backup",
-    "owner": "doctor",
-    "promote": "rule export",
-    "hub status": "status",
-    "memories search": "search --only memories",
-    "replay": "python -m benchmarks.replay",
+    "restore": "`import`",
+    "export": "`backup`",
+    "owner": "`doctor`",
+    "promote": "`rule export`",
+    "hub status": "`status`",
+    "memories search": "`search --only memories`",
+    "replay": "`python -m benchmarks.replay`",
+    "remember": "`add` for a text that agents find, or `rule add` for a sentence that they follow",
+    "rules add": "`rule add`",
+    "rule list": "`rules`",
+    "config": "`settings`",
+    "configure": "`settings`",
+    "log": "`hub logs`",
+    "logs": "`hub logs`",
+    "stop": "`hub stop`",
+    "delete": "`forget`",
+    "remove": "`forget`",
+    "rm": "`forget`",
+    "undo": "`uninstall` for what `start` and `setup` did, `rule retire` for a rule, or `forget` for what is stored",
+    "install": "`start`",
+    "init": "`start`",
+    "find": "`search`",
+    "ls": "`list`",
 }
 """What people may look for, and the command that does it."""
 
@@ -79,8 +104,9 @@ _OTHER_NAMES: Final = {
 class _Declared(PlainCommand):
     """Stands for a command in the list of commands, so that its module is imported only if it is called for."""
 
-    def __init__(self, name: str, module: str, summary: str) -> None:
-        super().__init__(name, help=summary)
+    def __init__(self, name: str, module: str, summary: str, *, now: str = "") -> None:
+        super().__init__(name, help=summary, hidden=bool(now))
+        self.now = now  # The command that has taken this one over, empty if none has
         self._called = name
         self._module = f"{__package__}.{module}"
 
@@ -104,6 +130,9 @@ class _Commands(FailuresAsSentences, PlainGroup):
             name, module, summary = line.split(maxsplit=2)
             self.add_command(_Declared(name, module, summary))
             self.groups[name] = heading
+        for line in _FORMER.strip().splitlines():
+            name, module, now = line.split(maxsplit=2)
+            self.add_command(_Declared(name, module, "", now=now))
 
     def shown(self, ctx: Any) -> dict[str, Any]:
         """Return the commands that the help shows: the first ones, or all."""
@@ -114,9 +143,13 @@ class _Commands(FailuresAsSentences, PlainGroup):
         """Import the command that the arguments name."""
         for asked in (" ".join(args[:2]), args[0]):
             if asked in _OTHER_NAMES:
-                ctx.fail(f"There is no command '{asked}'. Use '{_OTHER_NAMES[asked]}'.")
+                ctx.fail(f"There is no command '{asked}'. Use {_OTHER_NAMES[asked]}.")
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, _Declared) else command, rest
+        if not isinstance(command, _Declared):
+            return name, command, rest
+        if command.now and not ctx.resilient_parsing:
+            typer.echo(f"`{name}` is {command.now} now.", err=True)
+        return name, command.load(), rest
 
 
 app = typer.Typer(
@@ -129,9 +162,10 @@ app = typer.Typer(
 
 
 def declared() -> dict[str, Any]:
-    """Return every command by its name, as its module declares it."""
+    """Return every command by its name, as its module declares it, without those that others have taken over."""
     group: Any = typer.main.get_command(app)
-    return {name: command.load() for name, command in group.commands.items() if isinstance(command, _Declared)}
+    kept = {name: command for name, command in group.commands.items() if isinstance(command, _Declared)}
+    return {name: command.load() for name, command in kept.items() if not command.now}
 
 
 @app.command("help", cls=PlainCommand, hidden=True)
@@ -163,13 +197,11 @@ def options(
 ) -> None:
     """A memory for coding agents that keeps what they believed, what happened, and what they learned.
 
+    `learning-memory-server help --all` shows all commands. `--help` after a
+    command shows its options and an example.
+
     Without a command this is the MCP server on stdio, as clients start it. All
-    sessions share one process, the hub, which owns the data; the first session
-    starts it. With --direct as the only argument, the server runs without a hub
-    and owns the data itself (for tests, debugging and sandboxes).
-
-    Commands that search or change the data work through the hub too, and start
-    it if none runs. Commands that only read the journal start nothing.
-
-    `learning-memory-server help --all` shows all commands.
+    sessions share one process, the hub, which owns the data. With --direct as
+    the only argument, the server runs without a hub (for tests, debugging and
+    sandboxes).
     """

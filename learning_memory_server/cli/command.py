@@ -1,37 +1,39 @@
 """The common part of commands: their declaration, their options, and reading the journal without lock and hub."""
 
-import asyncio
 import inspect
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import wraps
-from typing import Annotated, Any, Final, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
+import structlog
 import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment, utc_now
-from learning_memory_server.model.project import short_name
+from learning_memory_server.model.project import name_among, short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
-from learning_memory_server.sharing.review import Review
-from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
+
+if TYPE_CHECKING:
+    from learning_memory_server.sharing.review import Review
+    from learning_memory_server.sharing.shared import SharedLessons
 
 _Name = TypeVar("_Name", str, str | None)
 
@@ -42,7 +44,8 @@ def _projects(incomplete: str) -> list[str]:
         known = Offline(load_settings()).projects.all()
     except LearningMemoryError:
         return []
-    return [name for name in ("current", *known) if name.startswith(incomplete)]
+    shown = (name_among(each, known) for each in known)
+    return [name for name in ("current", *shown) if name.startswith(incomplete)]
 
 
 DomainOption = Annotated[Domain | None, typer.Option("--domain", help="Only this kind of task.")]
@@ -93,6 +96,8 @@ def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
         with out.for_programs(as_json):
             result = body(**options)
             if inspect.iscoroutine(result):
+                import asyncio
+
                 result = asyncio.run(result)
         if result is None:
             return
@@ -125,22 +130,26 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): str(folder_of(os.environ))}
 
 
-def chosen_project(name: _Name, stored: "Offline") -> _Name:
-    """Return the project that `--project` names, also by an unambiguous short name; `current` may be empty."""
+def chosen_project(name: _Name, stored: "Offline", given: str = "--project") -> _Name:
+    """Return the project that a person names, also by an unambiguous short name; `current` may be empty.
+
+    `given` is the option or the argument that holds the name.
+    """
     if name is None:
         return None
     # Empty, as an unset variable of a shell is.
-    project = checked_text("--project", name, PROJECT_MAX)
+    project = checked_text(given, name, PROJECT_MAX)
     known = stored.projects.all()
     alike = [project] if project in known else [each for each in known if short_name(each) == project]
     if len(alike) == 1:
         return alike[0]
     here = current_project(stored.settings)
     if project not in {"current", here}:
-        names = ", ".join(map(out.one_line, (alike or known)[: out.SHOWN])) or "none"
+        named = alike or [name_among(each, known) for each in known]
+        names = ", ".join(map(out.one_line, named[: out.SHOWN])) or "none"
         if alike:
-            raise InvalidInputError(f"--project: {out.one_line(project)} may be {names}.")
-        raise InvalidInputError(f"--project: nothing is stored of {out.one_line(project)}.", hint=f"Projects: {names}.")
+            raise InvalidInputError(f"{given}: {out.one_line(project)} may be {names}.")
+        raise InvalidInputError(f"{given}: nothing is stored of {out.one_line(project)}.", hint=f"Projects: {names}.")
     return here
 
 
@@ -152,8 +161,15 @@ def chosen_time(since: str | None) -> datetime | None:
     """Return the moment that `--since` names: a date, or the midnight, in UTC, so many days or weeks ago."""
     if since is None:
         return None
-    if not (ago := _AGO.fullmatch(_DAYS.get(since, since))):
-        return parse_moment("--since", since)
+    ago = _AGO.fullmatch(_DAYS.get(since, since))
+    if ago is None:
+        try:
+            return parse_moment("--since", since)
+        except InvalidInputError:
+            raise InvalidInputError(
+                f"--since: {since!r} is no date.",
+                hint="Give today, yesterday, 2d (two days ago), 3w (three weeks ago), or a date such as 2026-01-31.",
+            ) from None
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1))
 
@@ -163,14 +179,22 @@ _MINUTE: Final = 60
 
 def open_settings() -> Settings:
     """Load the settings, set up logging, and warn about variables and keys that name no setting."""
-    from learning_memory_server.server.composition.logging import configure_logging
-
     settings = load_settings()
     for sentence in setting_notices():
         out.notice(sentence)
-    # Commands report in sentences, not in log lines.
-    configure_logging("debug" if settings.log_level == "debug" else "critical")
+    if settings.log_level == "debug":
+        from learning_memory_server.server.composition.logging import configure_logging
+
+        configure_logging("debug")
+    else:
+        _silence_logs()
     return settings
+
+
+def _silence_logs() -> None:
+    """Write no log lines: commands report in sentences."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.basicConfig(level=logging.CRITICAL, force=True)
 
 
 class Offline(Stores):
@@ -179,8 +203,22 @@ class Offline(Stores):
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
         super().__init__(settings, journal, utc_now, Records(journal.memories))
-        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.effects.counts)
-        self.review = Review(self.answers, self.collector, self.shared)
+
+    # What most commands do not read is imported by the others.
+
+    @cached_property
+    def shared(self) -> "SharedLessons":
+        """The shared lessons that were read last."""
+        from learning_memory_server.sharing.shared import SHARED, SharedLessons
+
+        return SharedLessons(self.settings.storage_path / SHARED, effects=self.effects.counts)
+
+    @cached_property
+    def review(self) -> "Review":
+        """The lessons that wait for an answer."""
+        from learning_memory_server.sharing.review import Review
+
+        return Review(self.answers, self.collector, self.shared)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""
@@ -195,6 +233,8 @@ def holder_of(settings: Settings) -> dict[str, object] | None:
 def describe_engine(settings: Settings) -> str:
     """Say which engine stores the index, where, and how large it is."""
     if settings.qdrant_url is not None:
+        from learning_memory_server.index.engines.server_log import urls_of
+
         parts = map(urlsplit, urls_of(settings.qdrant_url))
         # A URL may carry a password before its host.
         shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)

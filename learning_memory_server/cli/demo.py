@@ -272,7 +272,7 @@ def _show_farewell(seconds: float, kept: str | None) -> None:
         for tried in ("search 'flaky tests'", "values", "clusters root_cause", "dashboard"):
             out.say(f"  {shlex.join(command)} {tried}", "green", is_line=True)
         out.say("\nRemove that folder, and unset the variable, when you have seen enough.")
-    out.say("To add the server to Claude Code, or another client that `setup` knows:\n")
-    # One line to copy, in any terminal.
-    out.say(f"  {shlex.join(command)} setup claude-code", "green", is_line=True)
-    out.say(f"\nIt will keep its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")
+    out.say(f"\nThe server keeps its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")
+    out.say("To add it to the clients on this machine, in a project's folder:\n")
+    # One line to copy, in any terminal, and the last one.
+    out.say(f"  {shlex.join(command)} start", "green", is_line=True)

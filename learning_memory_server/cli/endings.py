@@ -1,9 +1,11 @@
 """How a command ends: errors as sentences or, with `--json`, as a document, and an exit status for each ending."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn, TextIO, cast
 
@@ -15,6 +17,8 @@ from learning_memory_server.system.ending import INTERRUPTED, describe_exception
 from learning_memory_server.system.paths import APPLICATION
 
 _AS_JSON: Final = f"{__name__}.json"  # Where a command's context says whether `--json` was given
+_EXTRA: Final = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.+)\)")  # What typer says of one too many
+_OPTIONAL: Final = re.compile(r"(?<=^Invalid value for )'\[(\w+)\]'")  # The name of an argument that may be left out
 _PLACES: Final = 6  # Places, innermost last, that are shown of an unforeseen failure
 _WRONG_USE: Final = 2
 _READER_GONE: Final = 141  # The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE
@@ -50,10 +54,7 @@ class FailuresAsSentences(TyperGroup):
                 context = getattr(error, "ctx", None)
                 if not (context and hasattr(error, "format_message")) or type(error).__name__ == "NoArgsIsHelpError":
                     raise
-                said = error.format_message().replace("Value error, ", "")
-                # Whoever leaves an argument out learns what it can be.
-                if type(error).__name__ == "MissingParameter":
-                    said = f"{said} {getattr(error.param, 'help', '')}".strip()  # type: ignore[attr-defined]
+                said = _in_words(error, context)
                 _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
                 raise typer.Exit(_WRONG_USE) from None
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
@@ -64,6 +65,27 @@ class FailuresAsSentences(TyperGroup):
                 as_json=as_json,
             )
             raise typer.Exit(1) from None
+
+
+def _in_words(error: Any, context: Any) -> str:
+    """Return what is wrong with the words of a command."""
+    said = _OPTIONAL.sub(r"'\1'", str(error.format_message()).replace("Value error, ", ""))
+    called = context.command
+    if type(error).__name__ == "NoSuchOption":
+        # Only a name that looks alike is suggested, not every one that shares a letter.
+        options = {name[2:] for each in called.params for name in each.opts if name.startswith("--")}
+        alike = get_close_matches(error.option_name.lstrip("-"), options, n=1)
+        has = ", ".join(f"--{name}" for name in sorted(options))
+        return f"No such option: {error.option_name}. " + (
+            f"Did you mean --{alike[0]}?" if alike else f"It has {has or 'no options'}."
+        )
+    if extra := _EXTRA.fullmatch(said):
+        usage = " ".join([context.command_path, *called.collect_usage_pieces(context)])
+        return f"{extra[1]!r} is not expected here. Usage: {usage}"
+    # Whoever leaves an argument out learns what it can be.
+    if type(error).__name__ == "MissingParameter":
+        return f"{said} {getattr(error.param, 'help', '')}".strip()
+    return said
 
 
 def run_to_the_end(app: typer.Typer) -> NoReturn:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
+from learning_memory_server.cli.converting import convert_plainly
+
 _WIDEST: Final = 100
 _LEFT: Final = 26  # Columns of names at most; longer ones have a line of their own
 _NARROW: Final = 60  # Below this many columns, every name has
@@ -58,9 +60,19 @@ class _Plain:
 class PlainCommand(_Plain, TyperCommand):
     """A command whose help is plain."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Convert what is typed."""
+        convert_plainly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
 
 class PlainGroup(_Plain, TyperGroup):
     """A group whose help is plain."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Convert what is typed."""
+        convert_plainly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
 
 def about(parameter: Any, mark: str = "") -> str:

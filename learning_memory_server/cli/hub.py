@@ -14,12 +14,14 @@ from rich.text import Text
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import find_hub, stop_running_hub
+from learning_memory_server.cli.given import given_last
 from learning_memory_server.cli.rules import status as rules_status
-from learning_memory_server.cli.rules.waiting import waiting
+from learning_memory_server.cli.rules.waiting import in_places, waiting
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.project import name_among
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import advice_views, entry_views, fields
@@ -30,6 +32,7 @@ _SHOWN: Final = (
     *("settings_current", "notice", "error"),
 )
 """What JSON shows of a hub's state."""
+_TOLD_MOST: Final = 5  # Items of the last session that are shown
 
 commands = command.Commands()
 hub = command.Commands(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
@@ -103,7 +106,7 @@ def _without_hub(who: Mapping[str, Any] | None) -> str:
 def status(
     week: Annotated[bool, typer.Option("--week", help="Only how each rule fared in the last seven days.")] = False,
 ) -> command.Result:
-    """Show what is stored, where, and which process is using it.
+    """Show how much is stored, where, what the last session was given, and which process is using it.
 
     First come calls that an enforced rule of yours stopped, and calls that ran
     against one.
@@ -114,6 +117,7 @@ def status(
         rows = rules_status.week_of(stored, utc_now())
         rules_status.show_week(rows)
         return command.Result({"week": rows})
+    project, waiting_in = command.current_project(settings), asyncio.run(waiting(stored))
     journal, values, failures = stored.journal, stored.value_log, stored.failure_log
     resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
@@ -140,9 +144,11 @@ def status(
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "waiting": asyncio.run(waiting(stored)),
+        "waiting": sum(waiting_in.values()),
+        "waiting_in": waiting_in,
         "shown": advice_views.shown(stored.advice_log, stored.effects),
         "rules": rules_status.document_of(stored),
+        "last_session": {"project": project, "shown": given_last(stored, project)},
     }
     out.facts(rules_status.alarms(stored, utc_now()))
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
@@ -153,6 +159,7 @@ def _status_facts(
     document: dict[str, Any], still_open: Iterable[Ghap], hub: dict[str, Any] | None, log: Path
 ) -> list[tuple[str, str | Text | None]]:
     journal, entries = document["journal"], document["entries"]
+    by_project: dict[str, int] = entries["by_project"]
     damage = Text(
         f"{out.counted(journal['damaged_lines'], 'line')} cannot be read; run `learning-memory-server doctor` to see which",
         "red",
@@ -166,11 +173,8 @@ def _status_facts(
         ("hub", _described(hub or document["locked_by"], command.describe_hub if hub else _without_hub)),
         *([("  points", _points(hub)), ("  log", str(log))] if hub else ()),
         ("entries", f"{entries['resolved']:,} resolved"),
-        *(
-            (f"  {name}s", _counts(entries[f"by_{name}"]))
-            for name in ("tier", "outcome", "project")
-            if entries["resolved"]
-        ),
+        *((f"  {name}s", _counts(entries[f"by_{name}"])) for name in ("tier", "outcome") if entries["resolved"]),
+        ("  projects", _counts({name_among(name, by_project): count for name, count in by_project.items()})),
         ("open", out.counted(entries["open"], "entry")),
         *(
             ("", f"{out.date_and_time(entry.created_at)}  {entry.id}  {out.one_line(entry.goal)}")
@@ -179,14 +183,23 @@ def _status_facts(
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
+        *_last_session(document["last_session"]["shown"]),
         ("shown", advice_views.in_words(document["shown"])),
         ("rules", rules_status.in_words(document["rules"])),
-        (
-            "waiting",
-            f"{document['waiting']:,} for your yes: `learning-memory-server review`" if document["waiting"] else None,
-        ),
+        ("waiting", in_places(document["waiting_in"], document["last_session"]["project"])),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
+
+
+def _last_session(shown: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return what the last session of this project was given, each with the rule by which it was."""
+    lines = [
+        ("", f"{each['rule']}: {out.one_line(item['text'])} ({item['id']})") for each in shown for item in each["items"]
+    ]
+    if not lines:
+        return []
+    day = out.date(shown[-1]["at"])
+    return [("last given", f"{out.counted(len(lines), 'item')} in the last session here, {day}"), *lines[:_TOLD_MOST]]
 
 
 def _points(hub: Mapping[str, Any]) -> Text:

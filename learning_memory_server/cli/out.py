@@ -15,7 +15,6 @@ from typing import Any, Final, Literal, NamedTuple
 import typer
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -46,7 +45,6 @@ _RECORD_MAX: Final = 400  # Characters of a text that a list shows in a terminal
 _PADDING: Final = 3  # Characters between two columns of a table in a terminal
 _LAST_COLUMN: Final = 30  # Characters that a long last column needs next to the others
 _UNWRAPPED: Final = 100_000
-_BAR_FITS: Final = 70  # Columns of a terminal from which a bar fits next to what is being done
 _LINE_SECONDS: Final = 5.0  # Seconds between two lines of progress where there is no terminal
 _KIB: Final = 1024
 _COMMANDS: Final = {"get_clusters": "`clusters`", "get_cluster_members": "`show`", "search_experiences": "`search`"}
@@ -262,14 +260,9 @@ def working(sentence: str) -> Iterator[Report]:
     if not console.is_terminal:
         yield _in_lines()
         return
-    bar = (BarColumn(),) if console.width >= _BAR_FITS else ()
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bar, _Count(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(one_line(sentence), total=None)
+    from learning_memory_server.cli.progress import shown_on
 
-        def report(doing: str, done: int = 0, total: int = 0) -> None:
-            progress.update(task, description=one_line(doing), completed=done, total=total or None)
-
+    with shown_on(console, sentence) as report:
         yield report
 
 
@@ -297,11 +290,6 @@ def each_file(paths: Iterable[Path], work: Callable[[Path], object], sentence: s
             except (LearningMemoryError, OSError):
                 failed.append(path)
     return failed
-
-
-class _Count(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text("" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}")
 
 
 def coloured(name: str) -> Text:

@@ -10,12 +10,13 @@ from typing import Any
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Offline
-from learning_memory_server.cli.listing import error_record
+from learning_memory_server.cli.failures import error_record
 from learning_memory_server.cli.rules.report import document_of
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.kinds import FAILURE
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.project import name_among
 from learning_memory_server.rules.past.report import PastReport
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
@@ -67,7 +68,7 @@ class LearnReport:
             return
         out.records(error_record(repeated_error(error)) for error in self.errors[: out.SHOWN])
         out.rest(len(self.errors))
-        names = sorted(map(out.one_line, self.projects))
+        names = sorted(out.one_line(name_among(each, self.projects)) for each in self.projects)
         more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
             ("transcripts", f"{sum(self.projects.values()):,} of {', '.join(names[: out.SHOWN])}{more}"),

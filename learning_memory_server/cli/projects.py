@@ -15,6 +15,7 @@ from learning_memory_server.journal.names import Names
 from learning_memory_server.model import limits
 from learning_memory_server.model.limits import checked_text
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.project import name_among
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.locking import hold
@@ -39,7 +40,11 @@ def list_projects() -> Result:
         folders = sorted(map(str, chain.from_iterable(found.get(each, ()) for each in ids)))
         rows.append({"project": name, "ids": ids, "entries": entries[name], "folders": folders})
     if rows:
-        shown = [[row["project"], f"{row['entries']:,}", ", ".join(row["folders"]) or "-"] for row in rows]
+        projects = [row["project"] for row in rows]
+        shown = [
+            [name_among(row["project"], projects), f"{row['entries']:,}", ", ".join(row["folders"]) or "-"]
+            for row in rows
+        ]
         out.table(["project", "entries", "folders here"], shown, numbers=["entries"])
     else:
         out.say("Nothing is stored of any project yet.")
@@ -53,7 +58,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     Records keep their project, so this can be undone.
     """
     stored = Offline(open_settings())
-    before, known = chosen_project(called, stored), stored.projects.all()
+    before, known = chosen_project(called, stored, "PROJECT"), stored.projects.all()
     checked_text("NAME", name, limits.PROJECT_MAX)
     change_names(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
     out.say(f"{before} is called {name} now.")
@@ -68,7 +73,7 @@ def merge(
     Records keep their project, so `split` undoes it.
     """
     stored = Offline(open_settings())
-    first, second = chosen_project(called, stored), chosen_project(into, stored)
+    first, second = chosen_project(called, stored, "PROJECT"), chosen_project(into, stored, "INTO")
     change_names(stored.settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
@@ -80,7 +85,7 @@ def split(called: NameArgument) -> None:
     Records from after the merge stay with the project.
     """
     stored = Offline(open_settings())
-    whole = chosen_project(called, stored)
+    whole = chosen_project(called, stored, "PROJECT")
     parts = change_names(stored.settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")
 

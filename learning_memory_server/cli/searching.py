@@ -10,24 +10,22 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.capture.memories.store import MemoryLog
-from learning_memory_server.cli import command, listing, out
+from learning_memory_server.cli import command, failures, listing, out, values
 from learning_memory_server.cli.access import WITHOUT_INDEX, open_connection
 from learning_memory_server.cli.command import Offline, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import (
     EntryQuery,
     ExperienceQuery,
-    Found,
     MemoryFilter,
     MemoryQuery,
-    strengths,
+    coverage_strength,
 )
-from learning_memory_server.index.ranking.fusion import Explanation
-from learning_memory_server.index.ranking.threshold import OTHERS
+from learning_memory_server.index.ranking.terms import shared_terms, terms
 from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.memory import replaced_among
 from learning_memory_server.model.project import short_name
-from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.recall.recall import rank, search_lexical
 from learning_memory_server.server.views import memory_views, value_views
@@ -37,7 +35,8 @@ from learning_memory_server.server.views.found_views import found_views
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system import timeouts
 
-_NEAREST: Final = 3  # How many are shown where none is strong
+_WEAK: Final = 5  # How many weak ones are shown
+_NEAR_BEST: Final = 0.6  # The share of the best strength that others need, to be no weak ones
 _WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
 
 
@@ -75,9 +74,9 @@ class Findings(NamedTuple):
         return [hit.view for hit in self.hits if hit.kind is kind]
 
     def strong(self) -> list[Hit]:
-        """Return what tools would not leave out: of the kinds whose best is strong enough, what comes near enough."""
-        strong = {hit.kind for hit in self.hits if hit.view["strength"] >= 1}
-        return [hit for hit in self.hits if hit.kind in strong and hit.view["strength"] >= OTHERS]
+        """Return what is strong enough and comes near the best, whatever kinds these are of."""
+        least = max([1.0, *(_NEAR_BEST * float(hit.view["strength"]) for hit in self.hits)])
+        return [hit for hit in self.hits if hit.view["strength"] >= least]
 
 
 class Wanted(NamedTuple):
@@ -114,15 +113,15 @@ async def search(
         bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
     ] = False,
     explain: command.ExplainOption = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Show weak ones, too.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show all weak ones, too.")] = False,
 ) -> command.Result:
-    """Search everything: entries, values, memories and errors of commands.
+    """Search everything by your own words: entries, values, memories and errors of commands.
 
     Entries and memories are searched by meaning and by words, or by words alone
     if the index cannot be used; values and errors by words. The best come first,
-    whatever they are. Weak ones are left out if any is strong. Options that only
-    entries know (axis, domain, outcome, strategy), or only memories (tag,
-    source), leave out the rest.
+    whatever they are. Of those that are marked as weak, five are shown. Options
+    that only entries know (axis, domain, outcome, strategy), or only memories
+    (tag, source), leave out the rest.
     """
     stored = Offline(open_settings())
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
@@ -198,9 +197,12 @@ def _best(
         if start is None or datetime.fromisoformat(each.get("created_at") or each["last_seen"]) >= start
     )
     ranked = rank(query.text, [(each, text_of(each)) for each in dated], query.limit)
-    found = [Found(explanation=Explanation(mode=SearchMode.LEXICAL, bm25=bm25)) for _, bm25 in ranked]
-    of = strengths(found, query.text, text_of(ranked[0][0]) if ranked else "")
-    return [{**each, "strength": strength} for (each, _), strength in zip(ranked, of, strict=True)]
+    wanted = terms(query.text)
+    found = list[listing.View]()
+    for each, _ in ranked:
+        shared = len(shared_terms(query.text, text_of(each)))
+        found.append({**each, "strength": round(coverage_strength(shared, len(set(wanted))), 4)})
+    return found
 
 
 async def _search_index_or_scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
@@ -227,24 +229,26 @@ def _scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
 
     entries, memories = wanted.entries, wanted.memories
     found: dict[str, Any] = {"entries": [], "memories": [], "mode": "lexical"}
+    # By words, a text's strength depends on the question alone.
     if HitKind.ENTRIES in wanted.kinds:
         shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
         result = search_lexical([*stored.collector.list_resolved(entries.where), *shared], entries)
-        found["entries"] = found_views(entries, result, explain=wanted.explain)
+        found["entries"] = found_views(entries, result, None, explain=wanted.explain)
     if HitKind.MEMORIES in wanted.kinds:
         kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
         texts = search_memories_lexical(kept, memories, kept.all())
-        found["memories"] = found_views(memories, texts, explain=wanted.explain)
+        found["memories"] = found_views(memories, texts, None, explain=wanted.explain)
     return found
 
 
 def shown_of(found: Findings, limit: int) -> list[Hit]:
-    """Return what is shown unless everything is wanted: what is strong, or the nearest if nothing is."""
-    return (found.strong() or found.hits[:_NEAREST])[:limit]
+    """Return what is shown unless everything is wanted: what is strong, and then some that are weak."""
+    strong = found.strong()
+    return [*strong, *[hit for hit in found.hits if hit not in strong][:_WEAK]][:limit]
 
 
 def _show(found: Findings, limit: int, *, show_all: bool) -> None:
-    """Show what was found, each with how strong it is and what its score is made of."""
+    """Show what was found, which of it is weak, and what its score is made of."""
     strong = found.strong()
     shown = found.hits[:limit] if show_all else shown_of(found, limit)
     are_mixed = len({hit.kind for hit in shown} | {HitKind.ENTRIES}) > 1
@@ -253,13 +257,13 @@ def _show(found: Findings, limit: int, *, show_all: bool) -> None:
     for hit in shown:
         name, record_of = _RECORDS[hit.kind]
         record = record_of(hit.view)
-        word = "weak" if hit not in strong else "strong" if hit.view["strength"] >= 1 else "related"
         kind = [Text(name, "bold")] if are_mixed else []
-        out.records([record._replace(facts=[*record.facts, *kind, Text(word, "dim")])])
+        word = [] if hit in strong else [Text("weak", "dim")]
+        out.records([record._replace(facts=[*record.facts, *kind, *word])])
         if parts := hit.view.get("explanation"):
             out.hanging(Text("  score  ", "dim"), Text(_explained(parts, found.mode)))
     weak = len(found.hits) - max(len(strong), len(shown))
-    left = f"; {out.counted(weak, 'weak one')}: --all" if weak > 0 else ""
+    left = f"; {out.counted(weak, 'more weak one')}: --all" if weak > 0 else ""
     out.say(f"{len(shown)} found, mode: {found.mode}{left}" if shown else f"Nothing found ({found.mode}).", "dim")
 
 
@@ -309,8 +313,8 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
 
 _RECORDS: Final[Mapping[HitKind, tuple[str, Callable[[listing.View], out.Record]]]] = {
     HitKind.ENTRIES: ("entry", listing.entry_record),
-    HitKind.VALUES: ("value", listing.value_record),
+    HitKind.VALUES: ("value", values.value_record),
     HitKind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
-    HitKind.ERRORS: ("error", listing.error_with_id),
+    HitKind.ERRORS: ("error", failures.error_with_id),
 }
 """What it is called, and how it is shown, by kind."""

@@ -22,6 +22,7 @@ from learning_memory_server.cli.clients.change import (
     snippet,
 )
 from learning_memory_server.cli.command import Commands, Result, YesOption
+from learning_memory_server.cli.models import fetch_model
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
@@ -44,14 +45,14 @@ commands = Commands()
 @commands.command(json_help="Print JSON. Nothing is changed without --yes.", example="cursor")
 def setup(
     client: Annotated[
-        catalog.Client,
+        catalog.Client | None,
         typer.Argument(
-            metavar="CLIENT",
+            metavar="[CLIENT]",
             help=f"One of {', '.join(catalog.CLIENTS)}.",
             parser=catalog.client_called,
             autocompletion=catalog.client_names,
         ),
-    ],
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
     yes: YesOption = False,
     show: Annotated[bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")] = False,
@@ -67,6 +68,15 @@ def setup(
         bool,
         typer.Option("--plugin", help="Claude Code only: the plugin, with hooks and skills, in place of the server."),
     ] = False,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Download a model from huggingface.co, and load it once to check that it works: `owner/name`, or one of "
+            "the ONNX files that it brings, such as `owner/name/onnx/model_quantized.onnx`.",
+        ),
+    ] = "",
 ) -> Result:
     """Add this server to a client, for all projects: show the change, ask, and make it.
 
@@ -81,7 +91,18 @@ def setup(
 
     Many clients pass few variables on to servers, so settings that are only in
     this shell would not reach them.
+
+    With --model, a model is downloaded; without a client, nothing else is done.
+    Nothing else uses the network for a model. The default model needs no
+    download: it comes with this package.
     """
+    if model:
+        fetch_model(model)
+    if client is None:
+        if not model:
+            names = ", ".join(catalog.CLIENTS)
+            raise InvalidInputError(f"Name a CLIENT: one of {names}.", hint="`start` finds those on this machine.")
+        return Result({"client": None, "changed": False, "text": ""})
     if plugin and (show or not remove) and not client.own_command:
         raise InvalidInputError(f"There is no plugin for {client.title}, only for Claude Code.")
     changed, text = False, ""

@@ -1,4 +1,4 @@
-"""Sharing lessons through a repository: `share`, `join`, `leave` and `lessons check`."""
+"""Sharing lessons through a repository: `share`, `join` and `leave`."""
 
 import socket
 import sys
@@ -48,6 +48,10 @@ def share(
         typer.Option("--about", metavar="LESSON", help="A shared lesson, which the ID corrects if there is no --kind."),
     ] = None,
     yes: YesOption = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing: check the shared files of this repository, or of the one named."),
+    ] = False,
 ) -> None:
     """Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 
@@ -56,7 +60,14 @@ def share(
     You are asked about home folders, hosts of your own network, and names and
     addresses that git's log or this machine has; --yes does not answer that. With
     --kind withdraws, a lesson is taken back, for which no ID is needed.
+
+    `share --check` is for a team's CI. It prints one line for each problem, and
+    no secret, and needs no hub and no model. The exit code is 1 if there is a
+    problem.
     """
+    if check:
+        check_files(Path(ids[0]) if ids else repository())
+        return
     settings, top = open_settings(), repository()
     there, project = tree.sound_files(top), current_project(settings)
     redactor, names = secrets_finder(settings), _names(top)
@@ -137,9 +148,15 @@ def lessons_check(
 ) -> None:
     """Check the shared files of a worktree, one line for each problem. The exit code is 1 if there is one.
 
-    For a team's CI: it needs no hub and no model, and prints no secret.
+    It is `share --check`.
     """
-    top = folder or repository()
+    check_files(folder or repository())
+
+
+def check_files(top: Path) -> None:
+    """Print each problem of the shared files of a worktree, and exit with status 1 if there is one."""
+    if not top.is_dir():
+        raise InvalidInputError(f"{out.one_line(str(top))} is no folder.", hint="Name the folder of a repository.")
     redactor, said = secrets_finder(open_settings()), tree.working_files(top)
     shared = {name: file for name, file in said.items() if isinstance(file, files.SharedFile)}
     problems = [(name, reason) for name, reason in said.items() if isinstance(reason, str)]

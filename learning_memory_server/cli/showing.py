@@ -8,20 +8,22 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.listing import entry_record, notes_here, status_of, worked_next
-from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.cli.given import times_given
+from learning_memory_server.cli.listing import entry_record, notes_here
+from learning_memory_server.errors import InsufficientDataError, InvalidInputError, NotFoundError
 from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.memory import Memory, replaced_among
+from learning_memory_server.model.project import name_among
 from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
+from learning_memory_server.server.views import entry_views
 
 Fact = tuple[str, str | Text | None]
 
+_AXES: Final = (Axis.ROOT_CAUSE, Axis.FULL)  # Where clusters are looked for if a person names no axis
 _COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and its kind, it fits in 80
 
 commands = command.Commands()
@@ -32,7 +34,7 @@ async def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
     project: command.ProjectOption = None,
 ) -> command.Result:
-    """Show everything about one entry, value, memory, error or cluster.
+    """Show everything about one entry, value, memory, error or cluster, and when agents were given it.
 
     With --project, a cluster of that project's experiences.
     """
@@ -50,23 +52,39 @@ async def show(
     elif isinstance(found, Memory):
         kind, view, display = "memory", _memory_view(found, stored), _show_memory
     elif isinstance(found, list):
+        from learning_memory_server.server.views import failure_views
+
         kind, view, display = "error", failure_views.repeated_error(found), _show_error
     else:
+        from learning_memory_server.server.views import value_views
+
         kind, view, display = "value", value_views.value(found), _show_value
         # All ids; listings name five of each at most.
         view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
         view |= {"supported_by": list(found.supporting), "contradicted_by": list(found.contradicting)}
-    display(view)
+    # In full where another project has the same short name, and always for programs.
+    named = {"project": name_among(view["project"], stored.projects.all())} if "project" in view else {}
+    display(view | named)
+    given = times_given(stored, _id_of(found)) if isinstance(found, Ghap | Standing) else ""
+    if given:
+        out.say()
+        out.facts([("given", given)])
     if isinstance(found, Ghap) and found.resolution:
         is_never = stored.answers.is_never(found.id)
         how = "No agent is told of it, as you said; to answer anew:" if is_never else "If it is wrong or outdated:"
         undo = f"  learning-memory-server review {found.id}{'' if is_never else ' --never'}"
         out.say(f"\n{how}")
         out.say(undo, "green", is_line=True)
-    return command.Result({"kind": kind, kind: view})
+    return command.Result({"kind": kind, kind: view, **({"given": given} if given else {})})
+
+
+def _id_of(found: Ghap | Standing) -> str:
+    return found.id if isinstance(found, Ghap) else found.value.id
 
 
 def _memory_view(found: Memory, stored: command.Offline) -> dict[str, Any]:
+    from learning_memory_server.server.views import memory_views
+
     return memory_views.memory(found, replaced_among(stored.memory_log.all()).get(found.id, ""))
 
 
@@ -157,6 +175,8 @@ def _show_entry(entry: dict[str, Any]) -> None:
 
 
 def _show_value(value: dict[str, Any]) -> None:
+    from learning_memory_server.cli.values import status_of
+
     support, evidence = value["support"], value["evidence"]
     facts: list[Fact] = [
         ("value", out.identity(value["id"])),
@@ -199,6 +219,8 @@ def _show_memory(memory: dict[str, Any]) -> None:
 
 
 def _show_error(error: dict[str, Any]) -> None:
+    from learning_memory_server.cli.failures import worked_next
+
     facts: list[Fact] = [
         ("error", out.identity(error["id"])),
         ("signature", out.one_line(error["signature"])),
@@ -227,7 +249,10 @@ def _ids(ids: list[str]) -> str:
 
 @commands.command(example="root_cause")
 async def clusters(
-    axis: Annotated[Axis, typer.Argument(metavar="AXIS", help="full, strategy, surprise or root_cause.")],
+    axis: Annotated[
+        Axis | None,
+        typer.Argument(metavar="[AXIS]", help="full, strategy, surprise or root_cause; else root_cause, then full."),
+    ] = None,
     project: command.ProjectOption = None,
     noise: Annotated[
         bool, typer.Option("--noise", help="Also show experiences that are in no cluster: the newest 50.")
@@ -235,16 +260,31 @@ async def clusters(
 ) -> command.Result:
     """Show what keeps recurring on an axis: clusters of similar experiences.
 
+    Without an axis, root_cause is shown, or full if it has no clusters. Axis
+    full and strategy need 20 entries. root_cause and surprise need 8 that have
+    one.
     With --project, only that project's experiences are clustered, and the clusters
     have ids of their own. `show` lists the experiences of one.
     """
+    from learning_memory_server.cli.access import open_connection
+
     settings = command.open_settings()
     project = command.chosen_project(project, command.Offline(settings))
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
-        found = await connection.call_for_all(
-            "get_clusters", "clusters", axis=axis, project=project, include_noise=noise
-        )
+        found = {}
+        for each in [axis] if axis else _AXES:
+            try:
+                found = await connection.call_for_all(
+                    "get_clusters", "clusters", axis=each, project=project, include_noise=noise
+                )
+            except InsufficientDataError:
+                if each is axis or each is _AXES[-1]:
+                    raise
+            if found.get("clusters"):
+                break
+    if axis is None:
+        out.say(f"On axis {found['axis']}:", "bold")
     document = {name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}}
     _show_clusters(found)
     return command.Result({**document, "count": len(found["clusters"])})
@@ -252,6 +292,8 @@ async def clusters(
 
 async def _read_cluster(cluster_id: ClusterId, project: str | None) -> dict[str, Any]:
     """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
+    from learning_memory_server.cli.access import open_connection
+
     async with open_connection(command.open_settings(), "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all("get_clusters", "clusters", axis=cluster_id.axis, project=project)

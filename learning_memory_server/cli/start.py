@@ -5,7 +5,9 @@ rebuild, and the data if asked.
 """
 
 import os
+import shlex
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -37,7 +39,7 @@ from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.locations import is_attended
 from learning_memory_server.system.locking import hold
-from learning_memory_server.system.paths import LOCK, config_file
+from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """Files in the storage folder that can be made again."""
@@ -207,12 +209,16 @@ def uninstall(
     question = f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?"
     document: dict[str, Any] = {"clients": clients, "removed": [], "exported": None, "data_left": journal.size() > 0}
     if not out.agrees(question, _REFUSAL, yes=yes):
+        if yes or out.can_ask():
+            out.say("Skipped: the hub and the data stay as they are.")
         return Result(document, succeeded=False)
     stop_running_hub()
     with hold(settings.journal_directory, settings.storage_path, "uninstall"):
         _remove([settings.storage_path / name for name in _CACHES], document)
         if data:
             _remove_data(settings, export or Path.home(), document, yes=yes)
+        elif not journal.size():
+            _remove_folders(settings, document)
     if settings.qdrant_url:
         out.notice(f"Points on the server stay until: learning-memory-server migrate --leave {settings.qdrant_url}")
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
@@ -220,7 +226,7 @@ def uninstall(
         config_file().parent.rmdir()  # Empty, unless a person has settings there
     if config_file().exists():
         out.say(f"Your settings stay in {_shown(config_file())}.")
-    out.say("The program itself goes with: pipx uninstall learning-memory-server")
+    out.say(f"The program itself goes with: {_uninstaller()}", is_line=True)
     return Result({**document, "data_left": journal.size() > 0}, "failed" not in clients.values())
 
 
@@ -237,6 +243,11 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
         out.say(f"Exported. To have it back: learning-memory-server import {_shown(made.path)}", is_line=True)
     if not out.agrees("Remove all data for good?", _REFUSAL, yes=yes):
         return
+    _remove_folders(settings, document)
+
+
+def _remove_folders(settings: Settings, document: dict[str, Any]) -> None:
+    """Remove the journal and what else this program keeps, down to its empty folders."""
     aside = settings.storage_path.glob(f"*{SET_ASIDE}*")
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA), *aside], document)
     (settings.storage_path / LOCK).unlink(missing_ok=True)
@@ -254,6 +265,16 @@ def _remove(paths: list[Path], document: dict[str, Any]) -> None:
     document["removed"] += [path.name for path in there]
     if there:
         out.say(f"Removed: {', '.join(path.name for path in there)}.")
+
+
+def _uninstaller() -> str:
+    """Return the command that removes this program, by how it was installed."""
+    parts = Path(sys.prefix).parts
+    if "pipx" in parts:
+        return f"pipx uninstall {APPLICATION}"
+    if "uv" in parts and "tools" in parts:
+        return f"uv tool uninstall {APPLICATION}"
+    return f"{shlex.quote(sys.executable)} -m pip uninstall {APPLICATION}"
 
 
 def _shown(path: Path) -> str:

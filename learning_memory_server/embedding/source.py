@@ -68,7 +68,7 @@ def check_first_use(model: str, snapshot: Path, digests: Mapping[str, str]) -> N
         if recorded.get(name, digest) != digest:
             raise EmbeddingUnavailableError(
                 f"The model {model!r} is not the one that was first used: the SHA-256 of {name} has changed.",
-                hint=f"Run `learning-memory-server download-model {model}`, which repairs it. If you changed it on "
+                hint=f"Run `learning-memory-server setup --model {model}`, which repairs it. If you changed it on "
                 f"purpose, delete {repository / RECORD} first.",
             )
     if not digests.keys() <= recorded.keys():
@@ -273,7 +273,7 @@ def _find_folder(model: str, kind: str, setting: str, otherwise: str = "") -> Pa
             f"The {kind} {model!r} is not on this machine.",
             hint=f"Set {setting} to the folder of a model, or leave it out{otherwise}."
             if is_folder
-            else f"Run `learning-memory-server download-model {model}`, or leave {setting} out{otherwise}. "
+            else f"Run `learning-memory-server setup --model {model}`, or leave {setting} out{otherwise}. "
             "A folder is named by its absolute path.",
         )
     weights = _weight_files(found) or onnx_files(found)
@@ -281,7 +281,7 @@ def _find_folder(model: str, kind: str, setting: str, otherwise: str = "") -> Pa
         if not those:
             raise EmbeddingUnavailableError(
                 f"The {kind} {model!r} is incomplete: it has no {part}.",
-                hint="Copy the whole folder." if is_folder else f"Run `learning-memory-server download-model {model}`.",
+                hint="Copy the whole folder." if is_folder else f"Run `learning-memory-server setup --model {model}`.",
             )
     return found
 

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 from learning_memory_server.index.document import IS_SHARED, Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
 from learning_memory_server.index.ranking.fusion import Explanation
-from learning_memory_server.index.ranking.terms import shared_terms, terms
 from learning_memory_server.index.ranking.threshold import COVERED, OTHERS
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Memory
@@ -193,12 +192,32 @@ def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[Foun
     return kept, LeftOut(len(weak), max(weak)) if weak else None
 
 
-def strengths(found: Sequence[Found], query: str, best: str) -> list[float]:
-    """Return the strengths of the results of one search in units of the needed one; `best` is the best text."""
+def strengths(found: Sequence[Found], query: str, best: str, beside: Sequence[Found] = ()) -> list[float]:
+    """Return the strengths of the results of one search in units of the needed one; `best` is the best text.
+
+    Results of another collection, which are shown `beside` these, are measured with the stricter of both measures: what
+    stands out from a few texts may be nothing among many.
+    """
+    # Its expressions take longer to compile than a command that searches nothing should last.
+    from learning_memory_server.index.ranking.terms import shared_terms, terms
+
     if not found:
         return []
-    if least := found[0].explanation.basis.least:
-        most = max(each.explanation.strength for each in found) / least
+    bases = [each[0].explanation.basis for each in (found, beside) if each]
+    own: list[float] = []
+    if least := max(basis.least or 0.0 for basis in bases):
+        usual = max(basis.usual for basis in bases)
+        own = [each.explanation.strength_above(usual) / least for each in found]
+        most = max(own)
     else:
-        most = len(shared_terms(query, best)) / max(len(set(terms(query))), 1) / COVERED
-    return [round(max(most, 0.0) * each.score / (found[0].score or 1.0), 4) for each in found]
+        most = coverage_strength(len(shared_terms(query, best)), len(set(terms(query))))
+    shares = [max(most, 0.0) * each.score / (found[0].score or 1.0) for each in found]
+    if own and found[0].explanation.mode is not SearchMode.RERANKED:
+        # The score of one that stands out little may still be near that of the best.
+        shares = [max(min(pair), 0.0) for pair in zip(shares, own, strict=True)]
+    return [round(share, 4) for share in shares]
+
+
+def coverage_strength(shared: int, count: int) -> float:
+    """Return the strength of a text that has so many of a question's terms; one that has all is as good as any."""
+    return (shared / max(count, 1) / COVERED) ** 2

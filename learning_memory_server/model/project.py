@@ -1,6 +1,7 @@
 """People's names of projects, and projects that they merged."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +23,12 @@ class Naming(Stored):
     def project(self) -> str:
         """Its id."""
         return self.id
+
+
+def name_among(project: str, others: Iterable[str]) -> str:
+    """Return the name of a project that people are shown: the short one, unless another has the same."""
+    short = short_name(project)
+    return project if any(each != project and short_name(each) == short for each in others) else short
 
 
 def short_name(project: str) -> str:

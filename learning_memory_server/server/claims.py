@@ -47,16 +47,19 @@ class Claims:
         """Return the project of a folder, and bind it if it `is_stored`: if sessions here have stored entries."""
         place = WorkFolder.of(directory)
         here, numbered = self.facts.of("folder", place.top), self.facts.of("number", place.number)
-        own = _own_name(place, len(here.every("id")))
         try:
             known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
-            found = Belonging(known, is_told=True) if known else self._labelled(place, own, is_stored)
+            if known:
+                found = Belonging(known, is_told=True)
+            else:
+                found = self._labelled(place, _own_name(place, len(here.every("id"))), is_stored)
             is_sure = found.is_told and here.is_whole and numbered.is_whole and not place.is_of_somebody_else()
             if is_sure and is_stored:
                 self._bind(place, found.project)
             return Belonging(found.project, is_sure)
         except OSError:
-            return Belonging(next(reversed(here.every("id")), own), is_told=False)
+            former = here.every("id")
+            return Belonging(former[-1] if former else _own_name(place, 0), is_told=False)
 
     def record_roots(self, directory: Path, project: str) -> None:
         """Keep the root commits of a folder for its project, unless it has some on record."""

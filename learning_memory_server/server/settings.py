@@ -149,7 +149,7 @@ class Settings(BaseModel):
         default=DEFAULT_MODEL,
         validate_default=True,
         description="A sentence-transformers model: the packaged one, a folder's absolute path, or one that "
-        "`download-model` has fetched; nothing is fetched automatically. One that brings no ONNX file needs the extra "
+        "`setup --model` has fetched; nothing is fetched automatically. One that brings no ONNX file needs the extra "
         "`sentence-transformers`. With `ollama`: the name of one of its models.",
     )
     ollama_url: Annotated[str, AfterValidator(_is_http), AfterValidator(_names_a_host)] = Field(
@@ -158,7 +158,7 @@ class Settings(BaseModel):
     reranker_model: Model | None = Field(
         default=None,
         description="A cross-encoder that re-ranks the best results of a search: a folder's absolute path, or a model "
-        "that `download-model` has fetched; by default results are not re-ranked.",
+        "that `setup --model` has fetched; by default results are not re-ranked.",
     )
     hdbscan_min_cluster_size: Annotated[Number, Field(ge=2)] | None = Field(
         default=None, description="The smallest cluster; by default it grows with the number of experiences."

@@ -87,6 +87,29 @@ def test_commands_without_a_model_import_nothing_heavy(environment: dict[str, st
     assert done.returncode == 0, done.stderr
 
 
+LISTING_ALONE = """
+import sys
+from learning_memory_server.cli.app import app
+try:
+    app(sys.argv[1:])
+except SystemExit as end:
+    assert not end.code
+slow = {"typer._adapters", "rich.progress"} & sys.modules.keys()
+package = "learning_memory_server."
+parts = ("sharing", "lessons.errors", "index.ranking.terms", "cli.access", "server.composition.logging")
+slow |= {each for each in sys.modules if each.startswith(tuple(package + part for part in parts))}
+sys.exit(f"imports {sorted(slow)}" if slow else 0)
+"""
+
+
+@pytest.mark.usefixtures("imported")
+@pytest.mark.parametrize("command", ["list", "show ghap_20260101_000007"])
+def test_a_short_answer_imports_no_search_and_no_transcripts(command: str, environment: dict[str, str]) -> None:
+    alone, env = [sys.executable, "-c", LISTING_ALONE, *command.split()], {**os.environ, **environment}
+    done = subprocess.run(alone, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_version_names_the_program(run: Any) -> None:
     assert run("--version").stdout.startswith("learning-memory-server ")
 
@@ -278,12 +301,18 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "asked", "used"),
     [
-        (["restore", "a.tar"], "restore", "import"),
-        (["export", "a.tar"], "export", "backup"),
-        (["owner", "--keep"], "owner", "doctor"),
-        (["hub", "status"], "hub status", "status"),
-        (["memories", "search", "x"], "memories search", "search --only memories"),
-        (["replay"], "replay", "python -m benchmarks.replay"),
+        (["restore", "a.tar"], "restore", "`import`"),
+        (["export", "a.tar"], "export", "`backup`"),
+        (["owner", "--keep"], "owner", "`doctor`"),
+        (["hub", "status"], "hub status", "`status`"),
+        (["memories", "search", "x"], "memories search", "`search --only memories`"),
+        (["replay"], "replay", "`python -m benchmarks.replay`"),
+        (["remember", "this"], "remember", "`add` for a text that agents find, or `rule add` for a sentence that they"),
+        (["config"], "config", "`settings`"),
+        (["logs", "-n", "3"], "logs", "`hub logs`"),
+        (["delete", "x"], "delete", "`forget`"),
+        (["remove", "x"], "remove", "`forget`"),
+        (["undo"], "undo", "`uninstall` for what `start` and `setup` did, `rule retire` for a rule, or `forget`"),
     ],
 )
 def test_a_command_by_another_name_is_refused_with_the_one_to_use(
@@ -291,17 +320,54 @@ def test_a_command_by_another_name_is_refused_with_the_one_to_use(
 ) -> None:
     done = run(*arguments)
     assert done.exit_code == 2
-    assert f"There is no command '{asked}'. Use '{used}'." in in_line(done.stderr)
+    assert f"There is no command '{asked}'. Use {used}" in in_line(done.stderr)
 
 
-def test_help_shows_ten_commands_and_help_with_all_the_others_too(run: Any) -> None:
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        (["why", "--json"], "`why` is `status`, or `show ID` now.\n"),
+        (["lessons", "check", "."], "`lessons` is `share --check` now.\n"),
+        (["download-model", "all-MiniLM-L6-v2"], "`download-model` is `setup --model MODEL` now.\n"),
+    ],
+)
+def test_a_former_name_does_what_it_did_and_names_the_new_one(former: list[str], now: str, run: Any) -> None:
+    done = run(*former)
+    assert (done.exit_code, done.stderr) == (0, now)
+    assert done.stdout
+    assert f"\n  {former[0]} " not in printed(run("help", "--all"))
+
+
+def test_a_text_that_a_person_adds_is_found_by_a_search(run: Any) -> None:
+    kept = printed(run("add", "The staging database", "is built anew", "--tag", "deploy"))
+    (memory,) = json.loads(printed(run("memories", "--json")))["results"]
+    assert f"Kept as {memory['id']}. " in kept
+    assert memory["text"] == "The staging database is built anew"
+    assert memory["metadata"]["tags"] == ["deploy"]
+    assert memory["id"][:8] in printed(run("search", "staging", "database", "--lexical"))
+
+
+def test_settings_say_where_each_value_comes_from(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("hdbscan_min_samples = 5\n")
+    document = json.loads(printed(run("settings", "--json", LEARNING_MEMORY_QDRANT_API_KEY="sesame")))
+    found = {each["name"]: (each["value"], each["source"]) for each in document["settings"]}
+    assert found["hdbscan_min_samples"] == (5, document["file"])
+    assert found["qdrant_api_key"] == ("(a secret)", "LEARNING_MEMORY_QDRANT_API_KEY")
+    assert found["redaction"] == (True, "default")
+    assert "hdbscan_min_samples  = 5" in printed(run("settings"))
+
+
+def test_help_shows_what_answers_a_persons_questions_and_help_with_all_the_others_too(run: Any) -> None:
     def listed(page: str) -> list[str]:
         commands = page.partition("Begin:")[2].partition("Options:")[0]
         return re.findall(r"^  ([a-z-]+)", commands, re.MULTILINE)
 
     page = printed(run("--help"))
     assert "help --all` shows all commands." in page
-    assert len(listed(page)) == 10
+    answers = {"start", "doctor", "status", "search", "list", "show", "rule", "review", "forget", "backup"}
+    named_in_messages = {"review", "values", "setup", "uninstall"}
+    assert (answers | named_in_messages) - set(listed(page)) == set()
+    assert len(listed(page)) <= 18
     assert printed(run("help")) == page
     assert listed(printed(run("help", "--all"))) == [*declared()]
 

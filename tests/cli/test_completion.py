@@ -70,7 +70,7 @@ def test_tab_completes_in_a_real_bash(environment: dict[str, str], tmp_path: Pat
 
     try:
         type_and_wait(f'eval "$({VARIABLE}=source_bash learning-memory-server)"; echo rea""dy\n', "ready")
-        type_and_wait("learning-memory-server downl\t", "download-model ")
+        type_and_wait("learning-memory-server unins\t", "uninstall ")
         type_and_wait("\x15learning-memory-server clusters sur\t", "surprise ")
         type_and_wait("\x15learning-memory-server list --dom\t", "--domain ")
     finally:

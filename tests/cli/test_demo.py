@@ -90,8 +90,8 @@ def test_the_demo_works_from_nothing_to_the_line_for_claude_code(tmp_path: Path)
     found = [line for line in before.splitlines() if line.startswith("0.")][-3:]
     assert [line for line in after.splitlines() if line.startswith("0.")] == found
     assert not list(tmp_path.glob("learning-memory-demo-*"))
-    (line,) = [line for line in shown.stdout.splitlines() if line.endswith(" setup claude-code")]
-    program, *arguments = shlex.split(line)[:-2]
+    (line,) = [line for line in shown.stdout.splitlines() if line.endswith(" start")]
+    program, *arguments = shlex.split(line)[:-1]
     assert Path(program).is_absolute()
     version = subprocess.run([program, *arguments, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("learning-memory-server ")

@@ -32,7 +32,7 @@ CALLS = {
     "review": [""],
     "calibration": ["", "--project garden"],
     "context": [""],
-    "why": ["", "--project garden"],
+    "settings": [""],
     "project list": [""],
     "dashboard": ["--no-open"],
     "backup": ["", "{new}"],

@@ -49,6 +49,8 @@ def test_the_help_of_each_command_has_an_example_that_the_command_takes(
             "clusters nope",
             "Invalid value for 'AXIS': 'nope' is not one of 'full', 'strategy', 'surprise', 'root_cause'.",
         ),
+        ("failures --limit x", "Invalid value for '--limit': 'x' is not a whole number, 1 or more."),
+        ("search x --limit 51", "Invalid value for '--limit': '51' is not a whole number from 1 to 50."),
         ("statsu", "No such command 'statsu'. Did you mean 'status', 'start'?"),
         ("show", "Missing argument 'ID'. An id; the beginning of it is enough."),
     ],

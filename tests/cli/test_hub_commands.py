@@ -60,6 +60,13 @@ def test_why_shows_what_the_last_session_was_shown_also_once_the_hub_has_ended(
         assert "Stop the checkout from timing out" in answer
         (shown,) = json.loads(run("why", "--json").stdout)["shown"]
         assert (shown["trigger"], [each["reason"] for each in shown["items"]]) == ("context", ["open"])
+        assert json.loads(run("status", "--json").stdout)["last_session"] == {"project": "garden", "shown": [shown]}
+        said = run("status").stdout
+        assert "last given  1 item in the last session here, " in said
+        assert "what is open, and lessons that name the branch, a changed file or the folder: Stop the checkout" in said
+        (item,) = shown["items"]
+        assert "given  1 time, the last one " in run("show", item["id"]).stdout
+        assert json.loads(run("show", item["id"], "--json").stdout)["given"].startswith("1 time, the last one ")
         run("hub", "stop")
 
 

@@ -60,7 +60,7 @@ def test_a_search_finds_the_kinds_that_have_its_options(run: Any) -> None:
 
 def test_a_list_of_memories_that_is_given_a_query_is_refused(run: Any) -> None:
     refused = refusal(run("memories", "--project", "garden", "--tag", "storage", "search", "SQLite"), 2)
-    assert "(search SQLite)" in refused
+    assert "'search SQLite' is not expected here." in refused
 
 
 def test_a_search_without_an_engine_is_lexical(run: Any) -> None:

@@ -64,13 +64,38 @@ def test_the_name_of_another_project_and_an_unknown_one_are_refused(run: Any, co
 
 
 def test_a_short_name_is_enough_where_it_is_the_only_one(run: Any, copy: str) -> None:
-    shown = run("list").stdout
-    assert copy not in shown
-    assert "webshop" in shown
+    both = run("list").stdout
+    assert copy in both
+    assert SHOP in both
     refused = run("list", "--project", "webshop")
     assert f"--project: webshop may be {SHOP}, {copy}." in refused.stderr
     run("project", "rename", SHOP, "market")
     assert len(json.loads(run("list", "--project", "webshop", "--json").stdout)["results"]) == 1
+    for words in (["list"], ["status"], ["project", "list"], ["show", numbered(2).id]):
+        shown = run(*words).stdout
+        assert "webshop" in shown, words
+        assert copy not in shown.replace(f"/{copy}", ""), words
+
+
+def test_what_waits_is_counted_by_project_and_answered_there(run: Any, storage: Path) -> None:
+    lessons = [
+        replace(numbered(number, project=project), imported=True)
+        for number, project in enumerate(("garden", "orchard", "orchard"))
+    ]
+    taught = [
+        replace(each, resolution=replace(each.resolution, lesson=Lesson("it", f"Look twice {each.id}")))
+        for each in lessons
+        if each.resolution
+    ]
+    ObservationCollector(Journal(storage / "journal"), utc_now).add_resolved(taught)
+    document = json.loads(run("status", "--json", LEARNING_MEMORY_PROJECT="garden").stdout)
+    assert (document["waiting"], document["waiting_in"]) == (3, {"orchard": 2, "garden": 1})
+    said = run("status", LEARNING_MEMORY_PROJECT="garden").stdout
+    ways = "`learning-memory-server review`, `learning-memory-server review --project orchard`"
+    assert f"  2 in orchard, 1 in garden for your yes: {ways}\n" in said
+    found = json.loads(run("review", "--project", "orchard", "--json", LEARNING_MEMORY_PROJECT="garden").stdout)
+    assert {each["project"] for each in found["results"]} == {"orchard"}
+    assert found["count"] == 2
 
 
 def test_doctor_names_the_entries_of_projects_that_no_folder_is(run: Any, copy: str) -> None:

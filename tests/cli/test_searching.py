@@ -89,7 +89,8 @@ def test_a_goal_that_fits_into_no_reply_does_not_end_a_search(run: Any, storage:
 def test_the_best_comes_first_whatever_it_is(run: Any, query: str, answer: str, kind: str, options: list[str]) -> None:
     first, *rest = printed(run("search", query, *options)).splitlines()
     assert first.startswith(answer)
-    assert f"  {kind}  strong  " in first
+    assert f"  {kind}  " in first
+    assert "  weak  " not in first
     assert not re.search(r"  0\.\d\d  ", first)
     assert re.search(rf"{len(rest)} found, mode: \w+", rest[-1])
     things = json.loads(printed(run("search", query, *options, "--json")))
@@ -98,13 +99,13 @@ def test_the_best_comes_first_whatever_it_is(run: Any, query: str, answer: str, 
 
 
 @pytest.mark.usefixtures("kept")
-def test_weak_ones_are_left_out_where_any_is_strong_and_counted(run: Any) -> None:
+def test_five_weak_ones_are_shown_after_the_others_and_the_rest_is_counted(run: Any) -> None:
     query = "we chose SQLite over Postgres flaky"
     shown = printed(run("search", query, "--limit", "50"))
-    assert "  weak  " not in shown
-    count = int(re.search(r"(\d+) weak ones?: --all", shown)[1])  # type: ignore[index]
+    assert shown.count("  weak  ") == 5
+    count = int(re.search(r"(\d+) more weak ones?: --all", shown)[1])  # type: ignore[index]
     everything = printed(run("search", query, "--all", "--limit", "50"))
-    assert everything.count("  weak  ") == count
+    assert everything.count("  weak  ") == 5 + count
     assert "--all" not in everything
 
 
@@ -113,8 +114,8 @@ def test_where_nothing_is_strong_the_nearest_are_shown_and_said_to_be_weak(run: 
     first, *shown, last = printed(run("search", "the lasagne worker")).splitlines()
     assert first == "Nothing matches well. The nearest:"
     assert all("  weak  " in line for line in shown)
-    assert len(shown) == 3
-    assert last.startswith("3 found, mode: hybrid; ")
+    assert len(shown) == 5
+    assert last.startswith("5 found, mode: hybrid; ")
 
 
 LESSON = {"lesson": {"takeaway": "Replay the order."}}
@@ -132,14 +133,16 @@ def test_what_has_no_lesson_comes_after_what_has_one_within_a_fifth(
         assert (without.rank > other.rank) is is_bare_first
 
 
-def test_a_kind_without_anything_strong_is_weak_beside_one_that_has() -> None:
-    best, related, low, other = (
+def test_what_is_weak_depends_on_the_best_of_all_kinds() -> None:
+    best, near, low, far = (
         Hit(kind, {"strength": strength, **LESSON})
         for kind, strength in (
+            (HitKind.ENTRIES, 2.0),
+            (HitKind.MEMORIES, 1.2),
             (HitKind.ENTRIES, 1.1),
-            (HitKind.ENTRIES, 0.4),
-            (HitKind.ENTRIES, 0.3),
-            (HitKind.MEMORIES, 0.9),
+            (HitKind.VALUES, 0.9),
         )
     )
-    assert Findings([best, other, related, low], "hybrid").strong() == [best, related]
+    assert Findings([best, near, low, far], "hybrid").strong() == [best, near]
+    assert Findings([low, far], "hybrid").strong() == [low]
+    assert Findings([far], "hybrid").strong() == []

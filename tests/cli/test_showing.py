@@ -29,7 +29,7 @@ ENTRY = "ghap_20260101_000007_abcdef"
         ("value_", ["Isolate the worker before you blame it"]),
         (MEMORIES[0], ["Database", "decision, storage", "docs/db.md", "The backup copies that file."]),
         (ERROR, ["ModuleNotFoundError", "python3 -m pytest tests/beds.py", "2026-01-03 14:00"]),
-        ("3f2b", ["玫瑰在四月修剪", "github.com/someone/orchard"]),
+        ("3f2b", ["玫瑰在四月修剪", "project     orchard"]),
     ],
 )
 @pytest.mark.usefixtures("kept")
@@ -99,13 +99,13 @@ def test_an_entry_is_shown_with_the_command_that_marks_it_as_wrong(run: Any, sto
 def test_an_open_entry_is_resolved_by_a_person_as_by_an_agent(run: Any, storage: Path) -> None:
     first, second = (start(ObservationCollector(Journal(storage / "journal"), utc_now)) for _ in range(2))
     refused = refusal(run("resolve", second.id, "falsified", "It was the disk."))
-    assert "surprise and root_cause: required when status is falsified" in refused
+    assert "A falsified entry needs --surprise, --category, --cause" in refused
     assert run("resolve", first.id, "abandoned").stdout == f"{first.id} is abandoned.\n"
     reason = ("--surprise", "No pool ran dry.", "--category", "wrong-assumption", "--cause", "The disk was full.")
     run("resolve", second.id, "falsified", "It was the disk.", *reason, "--takeaway", "Look at the disk.")
     shown = json.loads(run("show", second.id, "--json").stdout)["entry"]
     assert (shown["outcome_status"], shown["lesson"]["takeaway"]) == ("falsified", "Look at the disk.")
-    assert "already resolved" in refusal(run("resolve", first.id, "confirmed"))
+    assert f"{first.id} is abandoned already." in refusal(run("resolve", first.id, "confirmed"))
 
 
 def test_a_person_splits_an_entry_from_the_one_that_its_agent_called_the_same(run: Any, storage: Path) -> None:

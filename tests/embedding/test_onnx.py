@@ -306,7 +306,7 @@ def test_a_file_that_changed_since_the_first_use_is_a_clear_error(home: Path) ->
 
     with pytest.raises(EmbeddingUnavailableError, match=r"SHA-256 of onnx/model\.onnx has changed") as caught:
         load_embedder("acme/small")
-    assert "download-model acme/small`, which repairs it" in str(caught.value.hint)
+    assert "setup --model acme/small`, which repairs it" in str(caught.value.hint)
     assert str(home / "models--acme--small" / "learning-memory.json") in str(caught.value.hint)
 
 

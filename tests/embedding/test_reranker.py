@@ -127,7 +127,7 @@ def test_a_name_that_was_not_downloaded_says_how_to_download_it() -> None:
         find_reranker("nobody/ranks")
 
     assert caught.value.hint == (
-        "Run `learning-memory-server download-model nobody/ranks`, or leave reranker_model out. "
+        "Run `learning-memory-server setup --model nobody/ranks`, or leave reranker_model out. "
         "A folder is named by its absolute path."
     )
 

@@ -52,8 +52,9 @@ def doctor(
         ),
     ] = None,
 ) -> Result:
-    """Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
+    """Find out what is wrong, and what to do about it. The exit code is 1 if there is a problem.
 
+    Checks every layer.
     For each client that has this server, it starts the server as that client
     does, with the environment that the client passes on, and lists its tools.
 

@@ -50,7 +50,7 @@ async def forget(
     ] = False,
     yes: command.YesOption = False,
 ) -> command.Result:
-    """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
+    """Delete entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
     Only a person in a terminal forgets a rule, without --yes, and its counts
     go with it. `rule retire` takes a rule back and keeps the counts.

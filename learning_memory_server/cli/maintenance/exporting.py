@@ -37,8 +37,11 @@ def backup(
         int | None, typer.Option("--keep", min=1, help=f"How many dated backups to keep; {BACKUPS_KEPT} if not said.")
     ] = None,
 ) -> Result:
-    """Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
+    """Write everything to one file, to keep it or to take it to another machine.
 
+    These are the records in the journal: entries, also open ones, values,
+    verdicts, memories, failures and rules. On the other machine, `import` reads
+    the file.
     In a folder, the file is dated, and the oldest backups are removed. If the
     journal is empty, nothing is backed up there and no backup is removed.
     Forgotten records are left out. Records that you forget later remain in

@@ -1,10 +1,10 @@
 """`import`, of an archive or of a JSONL file: it shows what will change, and then does it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final, NoReturn
 
 import typer
 from rich.text import Text
@@ -17,7 +17,7 @@ from learning_memory_server.cli.projects import change_names
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
-from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.journal.archive.entries_importing import Rejection, parse_entries
 from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive, store_key
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.kinds import GHAP, PROJECT
@@ -26,6 +26,7 @@ from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings
 
 _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}  # Suffixes that archives have
+_REASONS: Final = 3  # Of the lines of a file that holds no entry, how many are shown with a reason
 _NUMBERING: Final = {
     Numbering.NEW: "new",
     Numbering.THERE: "already there",
@@ -123,6 +124,8 @@ async def _import_entries(
         under = checked_text("The project", typer.prompt(question, default=under, err=True), PROJECT_MAX)
         parsed.assign(under)
     theirs = Contents(parsed.entries, forgotten={(GHAP.kind, name) for name in parsed.forgotten})
+    if parsed.rejections and not (parsed.entries or parsed.forgotten):
+        _refuse_other_file(path.name, parsed.rejections)
     comparison = compare(theirs, _ours(settings))
     new, forgotten = (len(getattr(comparison.sorts["entry"], part)) for part in ("new", "forgotten_here"))
     document: dict[str, Any] = {
@@ -149,6 +152,17 @@ async def _import_entries(
     else:
         out.facts([("would be imported" if dry_run else "imported", out.counted(new, "entry"))])
     return Result({**document, "seconds": round(monotonic() - began, 1)}, not parsed.rejections)
+
+
+def _refuse_other_file(name: str, rejections: Sequence[Rejection]) -> NoReturn:
+    """Refuse a file in which no line is an entry, with the reasons of the first lines."""
+    shown = [f"line {each.line_number}: {out.one_line(each.reason)}" for each in rejections[:_REASONS]]
+    more = len(rejections) - len(shown)
+    reasons = "\n".join([*shown, *([f"... and {out.counted(more, 'more line')}"] if more else [])])
+    raise InvalidInputError(
+        f"{name} holds no entry.\n{reasons}",
+        hint="`import` takes an archive that `backup` has written, or lines of JSON, one for each entry.",
+    )
 
 
 def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[bytes]:

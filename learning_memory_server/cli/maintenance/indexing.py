@@ -1,4 +1,4 @@
-"""`reindex`, `migrate` and `download-model`: the index, its points on a Qdrant server, and models."""
+"""`reindex` and `migrate`: the index, and its points on a Qdrant server."""
 
 import time
 from typing import Annotated
@@ -8,13 +8,11 @@ import typer
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Result, open_settings
-from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.cli.models import fetch_model
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.engines.server_log import checked_address, places_of, urls_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.system.files import disk_use
-from learning_memory_server.system.paths import PREFIX
 
 commands = Commands()
 
@@ -130,52 +128,6 @@ def download_model(
 ) -> None:
     """Download a model from huggingface.co, and load it once to check that it works.
 
-    Nothing else uses the network for a model. The default model needs no
-    download: it comes with this package.
+    It is `setup --model`.
     """
-    settings = open_settings()
-    if settings.embedding_backend == "ollama" and model != settings.reranker_model:
-        raise InvalidInputError(
-            "embedding_backend is ollama, and Ollama downloads its models itself.",
-            hint=f"Run: ollama pull {model} (for a re-ranking model, set reranker_model to it first)",
-        )
-    from learning_memory_server.embedding.extras import download
-    from learning_memory_server.embedding.source import is_reranker
-
-    if model == DEFAULT_MODEL:
-        out.facts([("model", model), ("next", "It comes with this package: there is nothing to download.")])
-        return
-    with out.working("Asking the hub") as report:
-        folder = download.download_model(model, report)
-    with out.working("Loading the model"):
-        facts = _facts_of_model(model, is_reranker=is_reranker(folder))
-    out.facts(
-        [
-            ("model", model),
-            ("commit", folder.name),
-            ("folder", str(folder)),
-            ("size", out.readable_size(disk_use(folder.resolve()))),
-            *facts,
-        ]
-    )
-
-
-def _facts_of_model(model: str, *, is_reranker: bool) -> list[tuple[str, str]]:
-    """Load a model, and return what it is and how it is used."""
-    kind = "reranker" if is_reranker else "embedding"
-    use = f"Set {PREFIX}{kind.upper()}_MODEL={model} (or {kind}_model in config.toml), "
-    stop = "run `learning-memory-server hub stop`"
-    if is_reranker:
-        from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
-
-        CrossEncoderReranker(model)
-        return [("re-ranks", "the best results of a search"), ("next", f"{use}then {stop}.")]
-    from learning_memory_server.embedding.loading import load_embedder
-
-    embedder = load_embedder(model)
-    identity = embedder.identity
-    return [
-        ("runs on", embedder.runtime),
-        ("vectors", f"of length {identity.dimension}, of texts up to {identity.max_tokens} tokens"),
-        ("next", f"{use}then {stop}; the next session rebuilds the index with it."),
-    ]
+    fetch_model(model)

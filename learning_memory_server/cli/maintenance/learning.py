@@ -15,6 +15,7 @@ from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LearnReport, LeftOut
 from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
 from learning_memory_server.cli.rules.waiting import past_here
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.errors import transcripts
 from learning_memory_server.lessons.errors.learner import unknown
@@ -165,6 +166,11 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
         # A person's rules are known without a transcript.
         for path in transcripts.find_transcripts(lesson.place, lesson.passed) if lesson.place.exists() else ():
             began = transcripts.beginning_of(path, lesson.passed)
+            if path == lesson.place and began == transcripts.Beginning() and not lesson.passed.files:
+                raise InvalidInputError(
+                    f"{path} is no transcript of Claude Code: none of its first lines is part of a session.",
+                    hint=f"Transcripts are .jsonl files in {transcripts.projects_folder(os.environ)}.",
+                )
             if isinstance(project := owners.project_of(began), LeftOut):
                 lesson.left_out[project] += 1
             else:

@@ -34,9 +34,9 @@ async def enforce(
     Without --unattended, one question chooses what happens in `claude -p`,
     where Claude Code can ask no one. Other clients only show rules.
     """
-    only_you("rule", "enforce", name, *(("--unattended", unattended) if unattended else ()), "--off" if off else "")
     settings = open_settings()
     old = find_rule(Offline(settings), name)
+    only_you("rule", "enforce", name, *(("--unattended", unattended) if unattended else ()), "--off" if off else "")
     if old.state is not RuleState.ACCEPTED:
         raise InvalidInputError(f"This rule is {old.state}, so there is nothing to enforce: {old.text}")
     if not off and not can_be_enforced(old):
@@ -69,9 +69,9 @@ def _stops() -> bool:
 @commands.command(example="3f2a91")
 async def retire(name: IdArgument) -> None:
     """Take a rule back: agents no longer see it. The counts stay."""
-    only_you("rule", "retire", name)
     settings = open_settings()
     old = find_rule(Offline(settings), name)
+    only_you("rule", "retire", name)
     async with open_connection(settings, "rule retire") as connection:
         await keep(connection, [retired(old, utc_now())])
     out.say(f"Retired: {old.text}")

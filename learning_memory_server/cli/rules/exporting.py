@@ -12,6 +12,7 @@ from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.cli.sharing import repository
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.rule import RuleState
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.promote import LEARNED, OTHERS, patch, with_line, with_rule
 from learning_memory_server.system.files import read
@@ -29,10 +30,15 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
     of this repository if they exist. The patch has the sentence, and none of
     your other words.
     """
-    only_you("rule", "export", name, *(("--only", only) if only else ()))
     if only and only not in {LEARNED, *OTHERS}:
         raise InvalidInputError(f"--only: one of {', '.join((LEARNED, *OTHERS))}.")
     found = find_rule(Offline(open_settings()), name)
+    if found.state is not RuleState.ACCEPTED:
+        raise InvalidInputError(
+            f"This rule is {found.state}, so no file gets it: {one_line(found.text)}",
+            hint="`learning-memory-server rules` lists those that agents follow.",
+        )
+    only_you("rule", "export", name, *(("--only", only) if only else ()))
     top, changes = repository(), list[str]()
     for file in [only] if only else [LEARNED, *(each for each in OTHERS if (top / each).exists())]:
         before = text_of(top, file)

@@ -3,7 +3,11 @@
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.rules import enforcing, exporting, listing, making, showing
 
-_RULE = Commands(no_args_is_help=True, help="Make, show, try, change, enforce, export or retire a rule.")
+_RULE = Commands(
+    no_args_is_help=True,
+    help="Tell agents what to do or not to do, in your own words (`rule add`); try, change, enforce, export or retire "
+    "a rule.",
+)
 for part in (making, showing, enforcing, exporting):
     _RULE.add_typer(part.commands)
 

@@ -174,9 +174,9 @@ async def edit(
 
     It is your sentence then; `rule show` still says where it came from.
     """
-    only_you("rule", "edit", name, " ".join(text))
     settings = open_settings()
     old = find_rule(Offline(settings), name)
+    only_you("rule", "edit", name, " ".join(text))
     if old.state is not RuleState.ACCEPTED:
         raise InvalidInputError(f"This rule is {old.state}: agents do not see it.", hint="`rule add` makes a new one.")
     new = reworded(old, sentence(settings, " ".join(text)))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, chosen_project, current_project, open_settings
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
@@ -84,8 +84,12 @@ async def review(
     never: Annotated[
         bool, typer.Option("--never", help="Never give this lesson as advice; searches still find it.")
     ] = False,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="Only lessons of this project, none of this folder's files."),
+    ] = None,
 ) -> Result:
-    """Decide what agents are reminded of: sentences of yours as rules, and lessons of others as advice.
+    """Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.
 
     Suggests rules from CLAUDE.md and files like it, from feedback memories,
     from calls that you refused, and from past sessions. Shows at most ten, with
@@ -95,15 +99,17 @@ async def review(
     elsewhere, all are listed.
     """
     settings = open_settings()
-    project, stored = current_project(settings), Offline(settings)
+    stored, here = Offline(settings), current_project(settings)
+    project = chosen_project(project, stored) or here
     if name is not None:
-        only_you("review", name, "--never" if never else "")
         lesson = stored.review.find(name, project)
+        only_you("review", name, "--never" if never else "")
         keys = ["n"] if never else [key for key, _ in _ask_for([_Item(lesson=lesson)])]
         await _answer_lessons(settings, [(lesson, _SAID[key]) for key in keys], project)
         left = len(Offline(settings).review.waiting(project, utc_now()))
     else:
-        past = (await read_lesson(settings)).past
+        # The files and the sessions of another project are read in its folder.
+        past = (await read_lesson(settings)).past if project == here else PastReport()
         items = _waiting(stored, past, project)
         show_skipped(past)
         if not items or not out.is_a_person():

@@ -1,27 +1,34 @@
 """Things that wait for a person's answer: sentences that may become rules, and lessons of others."""
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline, current_project
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.rules.past.report import PastReport, past_report
-from learning_memory_server.rules.past.sessions import Transcript
+from learning_memory_server.model.project import name_among
 from learning_memory_server.rules.suggesting.sources import Sources
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.tree import top_of
 
+if TYPE_CHECKING:
+    from learning_memory_server.rules.past.report import PastReport
+    from learning_memory_server.rules.past.sessions import Transcript
+
 
 async def past_here(
-    settings: Settings, stored: Offline, found: Sequence[Transcript] = (), **watching: Any
-) -> PastReport:
+    settings: Settings, stored: Offline, found: "Sequence[Transcript]" = (), **watching: Any
+) -> "PastReport":
     """Return what transcripts and this folder's files of rules say."""
+    from learning_memory_server.rules.past.report import past_report  # `status` needs no transcript
+
     return await past_report(sources_here(settings, stored), found, **watching)
 
 
@@ -38,19 +45,32 @@ def sources_here(settings: Settings, stored: Offline) -> Sources:
     )
 
 
-async def waiting(stored: Offline) -> int:
-    """Return how many things wait for a yes: here, without a look into transcripts, and lessons of all projects.
+async def waiting(stored: Offline) -> dict[str, int]:
+    """Return how many things wait for a yes in each project that has any, the most first.
 
-    0 if only a newer version understands an answer.
+    These are lessons of all projects, and suggestions here, without a look into transcripts. Nothing if only a newer
+    version understands an answer.
     """
     with suppress(LearningMemoryError):
         projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}
-        lessons = sum(len(stored.review.waiting(project, utc_now())) for project in projects)
-        return lessons + len(await sources_here(stored.settings, stored).waiting())
-    return 0
+        found = Counter({project: len(stored.review.waiting(project, utc_now())) for project in sorted(projects)})
+        found[current_project(stored.settings)] += len(await sources_here(stored.settings, stored).waiting())
+        return {project: count for project, count in found.most_common() if count}
+    return {}
+
+
+def in_places(found: Mapping[str, int], here: str) -> str:
+    """Say how many things wait for a yes in which projects, and how to answer; empty if nothing waits."""
+    if not found:
+        return ""
+    places = ", ".join(f"{count:,} in {out.one_line(name_among(name, found))}" for name, count in found.items())
+    others = [name for name in found if name != here]
+    there = f" --project {shlex.quote(out.one_line(name_among(others[0], found)))}" if others else ""
+    ways = [*(["`learning-memory-server review`"] if here in found else []), f"`learning-memory-server review{there}`"]
+    return f"{places} for your yes: {', '.join(dict.fromkeys(ways))}"
 
 
 async def show_waiting(stored: Offline) -> None:
     """Print one quiet line if something waits."""
-    if out.is_for_people() and (count := await waiting(stored)):
-        out.say(f"{out.counted(count, 'suggestion')} {'waits' if count == 1 else 'wait'}: `review`", "dim")
+    if out.is_for_people() and (found := await waiting(stored)):
+        out.say(f"Waiting: {in_places(found, current_project(stored.settings))}", "dim")

@@ -56,10 +56,12 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
     except ValueError as error:
         raise InvalidSettingsError(
             "The Qdrant URL is malformed.",
-            hint="It must look like https://host:6333; several are a list, or separated by commas.",
+            hint="It must look like http://localhost:6333; several are a list, or separated by commas.",
         ) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidSettingsError("The Qdrant URL must look like https://host:6333.")
+        raise InvalidSettingsError(
+            "The URL of a Qdrant server must begin with http:// or https:// and name a host, such as http://localhost:6333."
+        )
     if parts.username or parts.password:
         raise InvalidSettingsError("The Qdrant URL must not contain a user name or password; use the API key.")
     if api_key is not None and re.fullmatch(r"[!-~]+", api_key) is None:

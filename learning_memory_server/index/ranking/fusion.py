@@ -118,7 +118,11 @@ class Explanation:
     @property
     def strength(self) -> float:
         """How strongly the text and its query match, before any re-ranking: see `index.ranking.threshold`."""
-        stands_out = ((self.closeness or 0.0) - self.basis.usual) / self.basis.unit
+        return self.strength_above(self.basis.usual)
+
+    def strength_above(self, usual: float) -> float:
+        """Return the strength if another closeness counts as the usual one."""
+        stands_out = ((self.closeness or 0.0) - usual) / self.basis.unit
         return stands_out + _WORDS * self.bm25 / (self.bm25 + _HALF_OF_WORDS)
 
     @property

@@ -226,9 +226,12 @@ class ValueStore:
         return self._standing(value)
 
     async def find_near(self, entry: Ghap) -> Value | None:
-        """Return the value that an entry is most likely relevant to, without superseded and judged ones; or None."""
+        """Return the value of its project that an entry is most likely relevant to, or None.
+
+        Values that were superseded, or that the entry has judged, are left out.
+        """
         judged = {each.value_id for each in self.verdicts.all() if each.ghap_id == entry.id}
-        values = [each for each in self.log.current() if each.id not in judged]
+        values = [each for each in self.log.current(None, entry.project) if each.id not in judged]
         is_ready = self.index.is_open and self.index.scale.known
         if not values or not is_ready or entry.outcome.status is OutcomeStatus.ABANDONED:
             return None

@@ -46,16 +46,16 @@ async def search(
     """Search by the fields of an `ExperienceQuery`, of a `MemoryQuery` or of both; see `found_views`."""
     reply: dict[str, Any] = {"entries": [], "memories": []}
     try:
-        if memories is not None:
-            asked = msgspec.convert(memories, MemoryQuery)
-            texts = await services.memory_searcher.search(asked)
-            reply |= {"memories": found_views(asked, texts, explain=explain), "mode": texts.mode.value}
-        if entries is not None:
-            query = msgspec.convert(entries, ExperienceQuery)
-            found = await services.searcher.search_experiences(query)
-            reply |= {"entries": found_views(query, found, explain=explain), "mode": found.mode.value}
+        asked = msgspec.convert(memories, MemoryQuery | None)
+        query = msgspec.convert(entries, ExperienceQuery | None)
     except msgspec.ValidationError as error:
         raise InvalidInputError(f"search: {error}.") from None
+    texts = await services.memory_searcher.search(asked) if asked else None
+    found = await services.searcher.search_experiences(query) if query else None
+    if asked and texts:
+        reply |= {"memories": found_views(asked, texts, found, explain=explain), "mode": texts.mode.value}
+    if query and found:
+        reply |= {"entries": found_views(query, found, texts, explain=explain), "mode": found.mode.value}
     return reply
 
 

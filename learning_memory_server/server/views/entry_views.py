@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
 from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, Explanation
-from learning_memory_server.index.ranking.terms import shared_terms
 from learning_memory_server.journal.kinds import without_empty
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Revision
@@ -294,6 +293,8 @@ def scored_experience(
     view = short_experience if is_short else experience
     shown = view(found.entry, found.score)
     if explain:
+        from learning_memory_server.index.ranking.terms import shared_terms  # Compiles what a listing does not need
+
         terms = shared_terms(query.text, axis_text(found.entry, query.axis))
         shown["explanation"] = score_parts(found.explanation) | without_empty(
             {"axis": found.axis, "terms": terms or None}

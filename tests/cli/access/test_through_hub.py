@@ -79,7 +79,7 @@ def test_every_command_prints_the_same_with_and_without_a_hub(
     start_hub()
     through = [without_time(run(*command)) for command in commands]
     assert through == alone
-    assert "8 found, mode: hybrid" in alone[1][1]
+    assert "13 found, mode: hybrid" in alone[1][1]
 
 
 @pytest.mark.usefixtures("filled")

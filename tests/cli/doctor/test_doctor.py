@@ -237,7 +237,7 @@ def test_a_re_ranking_model_is_looked_for_and_used(run: Any, reranker_folder: Pa
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("nobody/ranks", "Run `learning-memory-server download-model nobody/ranks`"),
+        ("nobody/ranks", "Run `learning-memory-server setup --model nobody/ranks`"),
         pytest.param(
             str(ORIGINAL), "is not a re-ranking model. Set reranker_model to a cross-encoder", marks=pytest.mark.torch
         ),

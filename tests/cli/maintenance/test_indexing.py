@@ -44,7 +44,7 @@ def test_an_unreachable_server_is_reported_in_a_sentence(
 @pytest.mark.parametrize("options", ["", "--to http://a --from http://b", "--to :memory:", "--from file:///x"])
 def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
     result = refusal(run("migrate", *options.split()))
-    assert "Qdrant server" in result or "must look like" in result
+    assert "Qdrant server" in result or "must begin with" in result
 
 
 def test_the_key_of_the_server_in_use_is_not_sent_to_another_one(run: Any, storage: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_beginning_of_an_id_suffices_where_it_is_unique(run: Run, kept: Rule
 
 
 def test_promote_points_at_the_export(run: Run) -> None:
-    assert "Use 'rule export'" in refusal(run("promote"), 2)
+    assert "Use `rule export`" in refusal(run("promote"), 2)
 
 
 @pytest.mark.usefixtures("kept")

@@ -250,8 +250,8 @@ def test_a_rule_to_push_and_one_not_to_are_put_to_the_person(person: Typed, past
 
 
 def test_one_quiet_line_says_that_something_waits(run: Run) -> None:
-    assert "2 suggestions wait: `review`" in printed(run("rules"))
-    assert "2 for your yes" in printed(run("status"))
+    assert "Waiting: 2 in garden for your yes: `learning-memory-server review`\n" in printed(run("rules"))
+    assert "  2 in garden for your yes: `learning-memory-server review`\n" in printed(run("status"))
     assert json.loads(printed(run("rules", "--json"))) == {"rules": []}
 
 

@@ -93,7 +93,7 @@ def test_without_a_terminal_all_are_listed_and_nothing_is_answered(run: Any, jou
     found = json.loads(printed(run("review", "--json")))
     assert [each["text"] for each in found["results"]] == list(LESSONS)
     assert LESSONS[0] in printed(run("review"))
-    assert "2 for your yes" in printed(run("status"))
+    assert "  2 in garden for your yes: `learning-memory-server review`\n" in printed(run("status"))
     assert "Only you can do this" in refusal(run("review", IDS[0]))
     assert "Only you can do this" in refusal(run("review", IDS[0], "--never"))
     assert said(journal) == {}
@@ -101,7 +101,7 @@ def test_without_a_terminal_all_are_listed_and_nothing_is_answered(run: Any, jou
 
 @pytest.mark.parametrize("variable", ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURSOR_AGENT"])
 @pytest.mark.parametrize(
-    ("command", "words"), [(("review", "ghap_"), b"Only you can do this"), (("join",), b"needs a person's answer")]
+    ("command", "words"), [(("review", IDS[0]), b"Only you can do this"), (("join",), b"needs a person's answer")]
 )
 def test_a_terminal_that_a_client_has_opened_is_refused(
     environment: dict[str, str], journal: Journal, variable: str, command: tuple[str, ...], words: bytes

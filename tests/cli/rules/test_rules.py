@@ -227,6 +227,11 @@ def test_an_export_is_a_patch_that_git_applies_with_the_sentence_alone(
     assert "have it already" in person("rule", "export", kept.id)
 
 
+def test_a_rule_that_was_taken_back_is_exported_to_no_file(person: Typed, kept: Rule, run: Run) -> None:
+    person("rule", "retire", kept.id)
+    assert f"This rule is retired, so no file gets it: {kept.text}" in refusal(run("rule", "export", kept.id))
+
+
 @pytest.mark.parametrize("name", [".claude", ".claude/rules", LEARNED, "AGENTS.md"])
 def test_an_export_follows_no_link(person: Typed, kept: Rule, shop: Path, name: str) -> None:
     link = shop / name

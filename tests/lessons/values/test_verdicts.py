@@ -158,6 +158,7 @@ async def test_an_entry_near_a_value_names_it_until_it_is_judged(
     parts.index.scale.known = DEFAULT_SCALE
     assert await values_over(parts).find_near(near) == stored
     assert await values_over(parts).find_near(about("types", 101)) is None
+    assert await values_over(parts).find_near(replace(near, project="another")) is None
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(VectorIndex, "usual_closeness", lambda *_: 0.9)
         assert await values_over(parts).find_near(near) is None, "all experiences are as near"

@@ -68,5 +68,5 @@ async def test_the_embedded_engine_is_filled_even_if_the_configured_server_does_
 
 async def test_only_a_server_is_accepted_as_a_target(tmp_path: Path) -> None:
     async with opened(tmp_path) as services:
-        with pytest.raises(InvalidSettingsError, match="must look like https://host:6333"):
+        with pytest.raises(InvalidSettingsError, match="such as http://localhost:6333"):
             await run(services, "migrate", url=":memory:", key=None, to_server=True)
