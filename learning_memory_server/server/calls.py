@@ -24,6 +24,7 @@ from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
+from learning_memory_server.server.decoding import decoded
 from learning_memory_server.server.schema import TOO_LONG, flaws_of, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
@@ -56,6 +57,8 @@ class ToolRunner:
     ) -> Result:
         """Call a tool, log the call, and return its result or failure; `name_call` returns the call's name."""
         tool = self._tools[name][0] if name in self._tools else None
+        if tool and tool.is_for_models:
+            arguments = decoded(arguments, tool.input_schema)
         wire = tool.wire if tool else JSON
         request = secrets.token_hex(4)
         # An unknown name could be any text, so it is not logged.
