@@ -132,9 +132,11 @@ def is_linked(top: Path, name: str) -> bool:
 
 
 _OF_PROGRAMS: Final = re.compile(
-    r"\..*|.*~|#.*#|.*\.(?:bak|orig|rej|sw[a-z]|tmp)|Thumbs\.db|desktop\.ini|Icon\r", re.IGNORECASE | re.DOTALL
+    r"\.(?:(?:git)?keep|gitignore|DS_Store|directory|localized|[_#].*|~lock\..*#|.*\.sw[a-p]|nfs[0-9a-f]+|fuse_hidden\w+)"
+    r"|.*~|#.*#|.*\.(?:bak|orig|rej|sw[a-p]|tmp)|Thumbs\.db|desktop\.ini|Icon\r",
+    re.IGNORECASE | re.DOTALL,
 )
-"""Names of files that git, editors and file managers leave in any folder. No shared file has such a name."""
+"""Names of files that git, editors and file managers leave in any folder, and that nothing obeys."""
 
 
 def working_files(top: Path) -> dict[str, SharedFile | str]:
