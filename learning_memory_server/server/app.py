@@ -152,7 +152,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
             is_older = context.protocol_version <= _LAST_WITH_NOT_FOUND
             code = _RESOURCE_NOT_FOUND if is_older else types.INVALID_PARAMS
             raise MCPError(code, f"There is no such resource; there is {CONTEXT_URI}.", {"uri": uri})
-        with calls.around(), for_client():
+        with calls.around(), for_client(calls.on_replaced):
             if uri == CONTEXT_URI:
                 text = await calls.session_context()
                 found = types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)
