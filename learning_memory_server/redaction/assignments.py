@@ -194,7 +194,7 @@ _ENVIRONMENT: Final = re.compile(
 )
 """The same where a program sets a variable of its environment."""
 
-_DEFINED: Final = re.compile(r"(?:^|[\s\"'`])(?:-[DPe]|--set(?:-string)?[ =]|ansible_)[\w.-]*$")
+_DEFINED: Final = re.compile(r"(?:^|[\s\"'`])(?:-[DPe]|--set(?:-string)?[ =]|--from-literal[ =]|ansible_)[\w.-]*$")
 """A property given to a program."""
 
 _KEY_LINE: Final = re.compile(r"(?:^|\n|\\n)[ \t]*(?:-[ \t]+)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
@@ -310,8 +310,10 @@ def _tied(match: re.Match[str], text: str, name: str) -> tuple[str, int, Tie]:
         is_quoted = text[start + len(bare) : start + len(bare) + 1] == "`" and _ALONE.search(name)
         if _VARIABLE.search(name) or _DEFINED.search(name) or is_quoted:
             return _trimmed(_ENV_END.split(bare, maxsplit=1)[0]), start, Tie.ENV
-    is_key = groups.get("separator") == ":" and _KEY_LINE.search(name) and _LINE_END.match(text, match.end("bare"))
-    if is_key and text[start - 1] == " ":
+    separator = groups.get("separator")
+    is_key = separator == ":" and text[start - 1] == " " and _KEY_LINE.search(name)
+    is_made = separator in (":=", "?=") and _VARIABLE.search(name)
+    if (is_key or is_made) and _LINE_END.match(text, match.end("bare")):
         return bare, start, Tie.ENV
     certain = match.re in (_ELEMENT, _FLAG)
     return _trimmed(bare), start, Tie.CERTAIN if certain else said if spoken else Tie.WRITTEN

@@ -44,8 +44,8 @@ _OPTIONS: Final = (
     ("snmp", "snmp[a-z]{2,12}", "-[AXc]", _GAP),
     ("plink|pscp|psftp", "(?:plink|pscp|psftp)(?:\\.exe)?", "-pw", " {1,2}"),
     ("freerdp", "[wx]l?freerdp3?", "/p:", ""),
-    ("cmdkey|wmic|psexec|net |schtasks|rasdial", "(?:cmdkey|wmic|schtasks|net)", "/(?:pass|password):", ""),
-    ("schtasks", "schtasks", "/r?p", " {1,2}"),
+    ("cmdkey|wmic|psexec|net |schtasks|rasdial", "(?i)(?:cmdkey|wmic|schtasks|net)", "/(?:pass|password):", ""),
+    ("schtasks", "(?i)schtasks", "/r?p", " {1,2}"),
     ("doctl", "doctl auth init", "-t", " {1,2}"),
     ("gpg", "gpg2?", "--passphrase", "[ =]{1,2}"),
 )  # fmt: skip
@@ -55,6 +55,7 @@ _PAIRS: Final = (
     ("curl|wget", "(?:curl|wget)", "(?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)", ":"),
     ("http|xh ", "(?:https?|xhs?)(?= )", "(?:-a|--auth)", ":"),
     ("etcdctl", "etcdctl", "--user", ":"),
+    ("jenkins-cli", r"jenkins-cli(?:\.jar)?", "-auth", ":"),
     ("lftp", "lftp", "(?:-u|--user)", ","),
     ("smbclient|rpcclient|smbmap|net ", "(?:smbclient|rpcclient|smbget|net (?:rpc|ads))", "-U", "%"),
 )
@@ -65,10 +66,14 @@ _ARGUMENTS: Final = (
     ("rabbitmqctl", r"rabbitmqctl(?: -\S+){0,4} (?:add_user|change_password|authenticate_user) \S{1,64}"),
     ("nmcli", r"nmcli\b[^\n|;&]{0,160}?\spassword"),
     ("wpa_passphrase", r"wpa_passphrase (?:\"[^\"\n]{1,32}\"|'[^'\n]{1,32}'|[^\s=]{1,32})"),
-    ("htpasswd", r"htpasswd -[a-zA-Z]{0,4}b[a-zA-Z]{0,4}(?: -\w+){0,3}(?: [\w./~-]{1,64})?(?: -\w+){0,2} [\w.@-]{1,64}"),
-    ("net user", r"net user [\w.\\@-]{1,64}"),
-    ("net use", r"net use (?:[A-Za-z*]:? )?\\\\[^\s\"']{1,128}+"),
-    ("net use", r"net use [^\n]{1,120}?/user:\S{1,64}+"),
+    ("htpasswd", r"htpasswd -(?=[a-zA-Z]*n)(?=[a-zA-Z]*b)[a-zA-Z]+(?: -\w+)* [\w.@-]{1,64}+"),
+    ("htpasswd", r"htpasswd -(?![a-zA-Z]*n)(?=[a-zA-Z]*b)[a-zA-Z]+(?: -\w+)* [\w./~-]{1,64}+ [\w.@-]{1,64}+"),
+    ("openssl passwd", r"openssl passwd(?: -(?:salt \S+|\w++))*+"),
+    ("vault ", r"vault (?:kv (?:put|patch)|write) [^\n|;&]{1,200}?\s(?:\w{1,30}_)?pass(?:word)?="),
+    ("chpasswd", r"chpasswd(?: -\w+)* <<< ?[\"']?[\w.-]{1,64}:"),
+    ("net user", r"(?i)net user [\w.\\@-]{1,64}"),
+    ("net use", r"(?i)net use (?:[A-Za-z*]:? )?\\\\[^\s\"']{1,128}+"),
+    ("net use", r"(?i)net use [^\n]{1,120}?/u(?:ser)?:\S{1,64}+"),
     ("smbpasswd|mkpasswd", r"mkpasswd(?: -\S+){0,4}"),
     ("wp user|wp core", r"wp (?:user|core) [^\n|;&]{0,160}?--(?:user|admin|db)(?:_?pass(?:word)?)="),
 )  # fmt: skip
@@ -77,7 +82,7 @@ _ARGUMENTS: Final = (
 
 def _joined() -> Iterator[Form]:
     for hints, programs, option, gap in _OPTIONS:
-        yield Form(_KIND, hints, rf"\b{programs}{_BETWEEN}{option}{gap}{_VALUE}", _is_given)
+        yield Form(_KIND, hints, _ignoring_case(rf"\b{programs}{_BETWEEN}{option}{gap}{_VALUE}"), _is_given)
     for hints, programs, option, between in _PAIRS:
         pattern = rf"\b{programs}{_BETWEEN}{option}[ =]{{0,2}}(?:(?P<open>[\"'])?{_USER}{between}|{_USER}{between}(?P<late>[\"']))"
         yield Form(
@@ -87,7 +92,12 @@ def _joined() -> Iterator[Form]:
             _is_login,
         )
     for hints, before in _ARGUMENTS:
-        yield Form(_KIND, hints, rf"\b{before} {{0,2}}(?!/){_VALUE}", _is_given)
+        yield Form(_KIND, hints, _ignoring_case(rf"\b{before} {{0,2}}(?!/){_VALUE}"), _is_given)
+
+
+def _ignoring_case(pattern: str) -> str:
+    """Return a pattern with the mark for ignoring the case at its beginning if it has one."""
+    return f"(?i){pattern.replace('(?i)', '')}" if "(?i)" in pattern else pattern
 
 
 def _is_login(value: str) -> bool:

@@ -18,7 +18,7 @@ _LAST: Final = r"(?=\S+[ \t]*(?:[\r\n\"'`]|\\[nr]|$))"
 """Before the last word of a line."""
 
 _WORDS: Final = (
-    ("requirepass|masterauth", r"(?:requirepass|masterauth|primaryauth)[ \t:=]{1,4}"),
+    ("requirepass|masterauth", r"(?:requirepass|masterauth|primaryauth)[\"'`]?(?:(?: is)?(?: set)? to |[ \t:=]{1,4})`?"),
     ("auth-pass", r"auth-pass [\w.-]{1,64} "),
     ("setuser|user ", r"(?:setuser|^user|\nuser) [\w.-]{1,64} [^\n]{0,80}?>"),
     ("rootpw|bindpw", r"(?:rootpw|bindpw)[ \t:=]{1,4}(?:--plaintext )?"),
@@ -38,7 +38,7 @@ _WORDS: Final = (
 """Hints and all before the password: directives that take it after a space."""
 
 _VARIABLES: Final = (
-    ("rediscli_auth", r"\bREDISCLI_AUTH=[\"']?"),
+    ("rediscli_auth", r"\bREDISCLI_AUTH(?:=|:? )[\"']?"),
     ("erlang_cookie", r"\bERLANG_COOKIE(?:=|: )[\"']?"),
     ("_auth=|_auth:|_userpwd=|_login=", r"_(?:AUTH|USERPWD|LOGIN)(?:=|: )[\"']?[\w.@+-]{1,64}[:/](?!/)"),
     ("zipopt", r"\bZIPOPT=[\"']?[^\n\"']{0,40}?-P ?"),
@@ -97,19 +97,25 @@ CONFIGURATIONS: Final[tuple[Form, ...]] = (
     ),
     anywhere(
         "password",
-        "password",
-        r"(?<=[\s,\"'])password=(?P<secret>[^\s\"'`,;<>()]{4,128})(?=,\w{1,24}=|[ \t]\w{1,24}=|[\"'`\n]|$)",
+        "pass",
+        r"(?<=[\s,\"'])pass(?:word|wd)?=(?P<secret>[^\s\"'`,;<>()]{4,128})(?=,\w{1,24}=|[ \t](?://|\w{1,24}=)|[\"'`\n]|$)",
         lambda value: _is_configured(value) and (value.isalpha() or is_spoken_password(value)),
         near=r"(?:^|[\s,\"'])(?:host(?:name)?|user(?:name)?|dbname|hostaddr)=",
     ),
     anywhere(
         "otp secret",
         "otpauth://",
-        r"otpauth://[^\s\"'<>]{0,200}?[?&]secret=(?P<secret>[A-Za-z2-7]{8,256}(?:=|%3D){0,6})",
+        r"(?i)otpauth://[^\s\"'<>]{0,200}?[?&;]secret=(?P<secret>[A-Za-z2-7]{8,256}(?:=|%3D){0,6})",
         _is_any,
     ),
     anywhere(
         "otp secret", "otpauth-migration", r"otpauth-migration://offline\?data=(?P<secret>[\w%+/=-]{16,})", _is_any
+    ),
+    anywhere(
+        "otp secret",
+        "totp|hotp",
+        r"(?i)[th]otp(?:::new|\.new)?\(\s{0,4}(?:\{\s{0,4}secret\s{0,2}:\s{0,2})?[\"'](?P<secret>[A-Za-z2-7]{16,256}={0,6})(?=[\"'])",
+        _is_base32,
     ),
     Form(
         "otp secret",

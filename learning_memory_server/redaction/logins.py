@@ -132,9 +132,8 @@ LOGINS: Final[tuple[Form, ...]] = (
     ),
     Form(
         "password",
-        "securestring|net use|htpasswd ",
-        r"(?i)(?:ConvertTo-SecureString(?: -String)?|net use [^\n]{1,100}/user:\S{1,64}|htpasswd -\w{1,6}(?: [\w./-]{1,64})?(?: -\w)? [\w.@-]{1,64})"
-        r" {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;/]{4,128})",
+        "securestring",
+        r"(?i)ConvertTo-SecureString(?: -String)? {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;/]{4,128})",
         lambda value: not is_placeholder(value) and not value.isalpha(),
     ),
     anywhere(

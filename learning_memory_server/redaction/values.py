@@ -88,7 +88,7 @@ _AFTER_NAMES: Final = _PROSE | word_set(
     "variable variables value values given gives give sets setting changed change changes changing missing unset "
     "present absent works work working worked fails fail failed failing breaks break broke needs need makes make made "
     "leaks leak leaked shows show shown appears appear stays stay goes came come comes works configured default "
-    "public private defaults prefix command commands form forms keyword support supports supported check checks checked"
+    "public private nothing something anything empty optional mandatory deprecated defaults prefix command commands form forms keyword support supports supported check checks checked"
 )
 """Words that follow the name of an option or a directive in a sentence about it."""
 

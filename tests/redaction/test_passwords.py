@@ -32,6 +32,10 @@ OF_ONE_TIME_PASSWORDS: Final = (
     "oathtool --totp -b «JBSWY3DPEHPKTPXP»",
     "oathtool -b --totp=sha256 '«NBSWY3DPFQQHO33SNRSCC===»'",
     "TOTP_SECRET=«JBSWYQDPEHPKTPXP»",
+    "OTPAUTH://TOTP/Acme?SECRET=«JBSWY3DPEHPKTPXP»",
+    "otpauth://totp/Acme:bob?issuer=Acme&amp;secret=«JBSWY3DPEHPKTPXP»&amp;digits=6",
+    'pyotp.TOTP("«JBSWY3DPEHPKTPXP»").now()',
+    "speakeasy.totp({secret: '«JBSWY3DPEHPKTPXP»', encoding: 'base32'})",
     "the TOTP secret is «JBSW YQDP EHPK TPXP».",
 )
 
