@@ -13,13 +13,13 @@ from learning_memory_server.cli.clients import catalog, claude_code
 from learning_memory_server.cli.clients.change import (
     Change,
     addition,
+    by_hand,
     copy_path,
     find_entry,
     hooks_change,
     packaged,
     removal,
     settings_addition,
-    snippet,
 )
 from learning_memory_server.cli.command import Commands, Result, YesOption
 from learning_memory_server.cli.models import fetch_model
@@ -182,10 +182,11 @@ def _entry_to_add(client: catalog.Client, settings_to: SettingsTo, *, plugin: bo
     entry, _ = _wanted(client, settings_to)
     if client.own_command:
         return "\n".join(map(shlex.join, claude_code.commands(None, entry)))
-    out.notice(f"In {client.locate(catalog.this_machine())}:")
+    place, text = by_hand(client, catalog.this_machine(), entry)
+    out.notice(f"Add this {place}:")
     if hooks := hooks_change(client, catalog.this_machine()):
         out.notice(f"Its hooks, in {hooks.path}, are written without --print.")
-    return snippet(client, entry)
+    return text
 
 
 def _own_entry(client: catalog.Client, machine: catalog.Machine, *, yes: bool) -> dict[str, Any] | None:

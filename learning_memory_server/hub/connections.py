@@ -73,8 +73,12 @@ async def answer(
     work: Callable[[Report], Coroutine[Any, Any, dict[str, Any]]],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
+    on_replaced: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
-    """Do the work, report its progress, and return its reply or failure. If the command leaves: `OSError`."""
+    """Do the work, report its progress, and return its reply or failure. If the command leaves: `OSError`.
+
+    For `on_replaced` see `unforeseen`.
+    """
 
     def report(doing: str, done: int = 0, total: int = 0) -> None:
         writer.write(discovery.progress(doing, done, total))
@@ -92,10 +96,10 @@ async def answer(
         return task.result()
     except LearningMemoryError as error:
         return {"error": error.to_control_body()}
-    except Exception:
+    except Exception as error:
         # The top level of every operation: the hub serves others, and the command shows only the sentence.
         log.exception("command.crashed")
-        return {"error": unforeseen().to_control_body()}
+        return {"error": unforeseen(error, on_replaced=on_replaced).to_control_body()}
 
 
 async def _show_life(

@@ -120,6 +120,11 @@ class Hub:
         log.info("hub.ended")
         return self._is_interrupted
 
+    def _make_room(self) -> None:
+        """End for a new hub: an upgrade has replaced files under this process, and the next hub imports all of them."""
+        log.warning("hub.installation_replaced")
+        self._ending.set()
+
     def _interrupt(self) -> None:
         self._is_interrupted = True
         self._ending.set()
@@ -137,7 +142,7 @@ class Hub:
             async with asyncio.timeout(timeouts.HELLO):
                 hello = discovery.read_hello(await reader.readline())
             if hello["role"] == "control":
-                reply = await connections.answer(partial(self._obey, hello), reader, writer)
+                reply = await connections.answer(partial(self._obey, hello), reader, writer, self._make_room)
                 await connections.send(writer, reply)
                 if "stopping" in reply:
                     self._ending.set()
@@ -221,6 +226,7 @@ class Hub:
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
             note=self._users[writer],
+            on_replaced=self._make_room,
         )
         plain = PlainCalls(lines, calls)
         try:
@@ -251,7 +257,7 @@ class Hub:
         caller = await self._caller(hello, session)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()
-        calls = Calls(self._services.injectable(), caller, has_hooks=True)
+        calls = Calls(self._services.injectable(), caller, has_hooks=True, on_replaced=self._make_room)
         result = await calls.call(None, HOOK, {"event": event})
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()
@@ -263,9 +269,8 @@ class Hub:
         if not await lines.keep_until(imported) or self._ending.is_set():
             return
         if error := imported.exception():
-            # An upgrade may have replaced files under this process. The next hub imports all of them.
             log.error("protocol.not_imported", exc_info=error)
-            self._ending.set()
+            self._make_room()
             return
         session = imported.result()(calls, lines)
         with self._while_reading(session):

@@ -42,7 +42,7 @@ class Recipe:
 
     form: str = ""  # The documents of a record: ids, texts and payloads; see `DocumentShape`
     vectors: int = 2  # How a document's vector is made from the model's (`index.recipe.embed`). 1 ignored the parts.
-    terms: int = 2  # which terms and weights a text has (`index.ranking.terms`)
+    terms: int = 3  # Which terms and weights a text has (`index.ranking.terms`). 2 kept letters such as ł and ø.
     layout: int = 4  # How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory.
 
     def origin(self, identity: EmbeddingIdentity) -> str:

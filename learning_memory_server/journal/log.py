@@ -55,17 +55,24 @@ def journal_errors(path: Path) -> Iterator[None]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the paths in the folder whose names match, sorted; none if it is missing, an error if it is unreadable."""
+    """Return the paths in the folder whose names match, sorted; none if it is missing, an error if it is unreadable.
+
+    As in a shell, hidden files match no pattern: those are what file managers and editors keep beside a file.
+    """
     with journal_errors(folder):
         try:
             with os.scandir(folder) as found:
-                names = sorted(entry.name for entry in found if fnmatchcase(entry.name, pattern))
+                names = sorted(entry.name for entry in found if _is_shown(entry.name, pattern))
         except FileNotFoundError:
             # A broken link, such as to a disk that is not mounted, is not a folder that is yet to be created.
             if folder.is_symlink():
                 raise
             return []
     return [folder / name for name in names]
+
+
+def _is_shown(name: str, pattern: str) -> bool:
+    return not name.startswith(".") and fnmatchcase(name, pattern)
 
 
 @dataclass(frozen=True, slots=True)

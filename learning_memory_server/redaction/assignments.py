@@ -16,6 +16,7 @@ from learning_memory_server.redaction.values import (
     is_password,
     is_phrase,
     is_placeholder,
+    is_prose,
     is_spoken_password,
     is_uuid,
 )
@@ -39,6 +40,11 @@ _NEUTRAL: Final = word_set(
 _PASSWORDS: Final = word_set(
     "password passwd passphrase passcode passwort pwd psw pass pw psk userpassword dbpassword storepass keypass dbpass "
     "smtppass userpass rootpass adminpass mypass"
+)
+_PASSWORD_ENDS: Final = ("password", "passwd", "passphrase", "pass", "pwd", "pw")
+_NOT_PASSWORDS: Final = word_set(
+    "bypass compass trespass surpass overpass underpass encompass askpass multipass renderpass subpass prepass "
+    "singlepass firstpass lightpass impasse getpass"
 )
 _NOT_BEFORE_PASSWORD: Final = word_set(
     "hashed encrypted hash crypted masked no first second third single multi two one render by forward backward low "
@@ -79,7 +85,7 @@ def promise_of(name: str) -> Promise | None:  # noqa: PLR0911 - one for each sor
     if not words:
         return None
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if last in _PASSWORDS or last.endswith(("password", "passwd", "passphrase")):
+    if last in _PASSWORDS or (last.endswith(_PASSWORD_ENDS) and last not in _NOT_PASSWORDS):
         return None if before in _NOT_BEFORE_PASSWORD else Promise.PASSWORD
     if (
         last in _SECRETS
@@ -180,6 +186,26 @@ _ENV: Final = re.compile(
     r"(?:(?:^|[\n;&|]|\\n)[ \t-]*(?:export[ \t]+|set[ \t]+|[-+][ \t]+)?|(?:(?:\s|^)-e|--env|--build-arg|ENV|ARG)[ \t=]+)"
     r"(?!self\.|this\.)[A-Za-z][\w.-]*$"
 )
+_VARIABLE: Final = re.compile(r"(?:^|[^\w$.{%-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$")
+"""A variable in capitals, anywhere: in a sentence, in backticks, in a list of arguments."""
+
+_ENVIRONMENT: Final = re.compile(
+    r"(?:environ[\[(]|environ\.\w{3,10}\(|env\.|env:|(?:ENV|env)[\[(]|setenv\()[\"']?[A-Z][A-Z0-9_]*$"
+)
+"""The same where a program sets a variable of its environment."""
+
+_DEFINED: Final = re.compile(r"(?:^|[\s\"'`])(?:-[DPe]|--set(?:-string)?[ =]|--from-literal[ =]|ansible_)[\w.-]*$")
+"""A property given to a program."""
+
+_KEY_LINE: Final = re.compile(r"(?:^|\n|\\n)[ \t]*(?:-[ \t]+)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
+"""The same before a colon, as a key of YAML."""
+
+_LINE_END: Final = re.compile(r"[ \t]*(?:[\r\n]|\\[nr]|$)")
+_ALONE: Final = re.compile(r"(?:(?:^|\n)[ \t]*(?:set[ \t]+)?|`)[A-Za-z][\w.-]*$")
+"""A name that begins a line or a quotation, in a file of properties for example."""
+_UNINDENTED: Final = re.compile(r"(?:^|\n)[A-Za-z][\w.-]*$")
+"""The same without indentation: an argument of a call is indented."""
+
 _ENV_END: Final = re.compile(r";(?:[\w.-]*=|$)|\\[nrt]|&[\w.%-]{1,64}=")
 _BETWEEN_NAMES: Final = re.compile(r"[^\w .$-]|\\[nrt]|\. ")
 _AFTER_VALUE: Final = re.compile(r"&[\w.%-]{1,64}=|\\[nrt]|\\u00|&amp;|,(?=[\w-]+[=:])|;")
@@ -235,13 +261,15 @@ def _value_after(text: str, found: re.Match[str]) -> Span | None:
         return None
     if match is None:
         said = (form.match(text, end) for form in (_SPOKEN, _NEXT))
-        spans = (_judged(promise, *_tied(one, text, before + found.group())) for one in said if one)
+        spans = (_judged(promise, *_tied(one, text, before + text[found.start() : end])) for one in said if one)
         span = next((span for span in spans if span), None)
         return span or (_later(promise, text, end) if promise is not Promise.LONE else None)
     if match.re is _ARGUMENT and match["between"] == "," and not _IS_ARGUMENT.search(before):
         return None
     value, start, tie = _tied(match, text, before + text[found.start() : end])
-    return _judged(promise, value, start, Tie.CERTAIN if flag and tie is Tie.WRITTEN else tie)
+    if flag and tie in (Tie.WRITTEN, Tie.CERTAIN):
+        tie = Tie.CERTAIN if is_prose(value) else Tie.ENV
+    return _judged(promise, value, start, tie)
 
 
 def _later(promise: Promise, text: str, end: int) -> Span | None:
@@ -265,11 +293,28 @@ def _tied(match: re.Match[str], text: str, name: str) -> tuple[str, int, Tie]:
     # An identifier is not a word of a sentence: what follows it is meant as its value.
     said = Tie.SAID if groups.get("link") or _IDENTIFIER.search(name) else Tie.NEXT
     spoken = match.re in (_SPOKEN, _NEXT)
+    is_joined = groups.get("separator") == "=" and text[match.start("separator") + 1] not in " \t"
     if groups.get("quoted") is not None:
-        return groups["quoted"], match.start("quoted"), said if spoken else Tie.CERTAIN
+        value, start = groups["quoted"], match.start("quoted")
+        if spoken:
+            return value, start, Tie.ENV if groups.get("link") and _VARIABLE.search(name) else said
+        is_whole = _LINE_END.match(text, match.end()) is not None and _ALONE.search(name) is not None
+        is_set = is_joined and (is_whole or _VARIABLE.search(name))
+        return value, start, Tie.ENV if is_set or _ENVIRONMENT.search(name) else Tie.CERTAIN
     start, bare = match.start("bare"), groups["bare"]
-    if groups.get("separator") == "=" and text[start - 1] == "=" and _ENV.search(name) and not is_call(bare):
-        return _ENV_END.split(bare, maxsplit=1)[0], start, Tie.ENV if name[-1].isupper() else Tie.CERTAIN
+    if is_joined and not is_call(bare):
+        if _ENV.search(name):
+            whole = _ENV_END.split(bare, maxsplit=1)[0]
+            is_whole = _UNINDENTED.search(name) is not None and _LINE_END.match(text, start + len(whole)) is not None
+            return whole, start, Tie.ENV if name[-1].isupper() or is_whole or _DEFINED.search(name) else Tie.CERTAIN
+        is_quoted = text[start + len(bare) : start + len(bare) + 1] == "`" and _ALONE.search(name)
+        if _VARIABLE.search(name) or _DEFINED.search(name) or is_quoted:
+            return _trimmed(_ENV_END.split(bare, maxsplit=1)[0]), start, Tie.ENV
+    separator = groups.get("separator")
+    is_key = separator == ":" and text[start - 1] == " " and _KEY_LINE.search(name)
+    is_made = separator in (":=", "?=") and _VARIABLE.search(name)
+    if (is_key or is_made) and _LINE_END.match(text, match.end("bare")):
+        return bare, start, Tie.ENV
     certain = match.re in (_ELEMENT, _FLAG)
     return _trimmed(bare), start, Tie.CERTAIN if certain else said if spoken else Tie.WRITTEN
 
@@ -312,7 +357,8 @@ def _judged(promise: Promise, value: str, start: int, tie: Tie) -> Span | None:
     elif tie is Tie.CERTAIN and " " in value:
         secret, kind = is_phrase(value), "password"
     elif tie in (Tie.SAID, Tie.NEXT):
-        secret, kind = is_spoken_password(value), "password"
+        # What begins with a dash is the next option.
+        secret, kind = not value.startswith("-") and is_spoken_password(value), "password"
     else:
         secret, kind = is_password(value, quoted=certain, word=tie is Tie.ENV), "password"
     return Span(start, start + len(value), kind) if secret else None

@@ -25,10 +25,6 @@ def _is_real(value: str) -> bool:
     return not is_placeholder(value) and not value.isdigit()
 
 
-def _is_token(value: str) -> bool:
-    return _is_real(value) and not value.isalpha()
-
-
 def _is_pair(value: str) -> bool:
     # `user:password`, as HTTP and Docker encode it.
     pair = decoded(value)
@@ -136,9 +132,8 @@ LOGINS: Final[tuple[Form, ...]] = (
     ),
     Form(
         "password",
-        "securestring|net use|htpasswd ",
-        r"(?i)(?:ConvertTo-SecureString(?: -String)?|net use [^\n]{1,100}/user:\S{1,64}|htpasswd -\w{1,6}(?: [\w./-]{1,64})?(?: -\w)? [\w.@-]{1,64})"
-        r" {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;/]{4,128})",
+        "securestring",
+        r"(?i)ConvertTo-SecureString(?: -String)? {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;/]{4,128})",
         lambda value: not is_placeholder(value) and not value.isalpha(),
     ),
     anywhere(
@@ -198,17 +193,10 @@ LOGINS: Final[tuple[Form, ...]] = (
         r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@%+-]{1,128}:(?P<secret>[^\s\"':]{1,256})",
         _is_real_value,
     ),
-    anywhere(
-        "command line password",
-        "mysql|mariadb|sshpass",
-        r"\s-p(?:(?P<quote>[\"'])|(?=\S))(?P<secret>[^\s\"'|;]{4,128})",
-        lambda value: _is_real(value) and not value.isalpha() and "/" not in value,
-    ),
     Form(
         "command line password",
-        "sshpass|redis-cli|docker login|podman login|helm |az login|ldap|sudo ",
-        r"(?:(?:sshpass|redis-cli|ldap[a-z]+|(?:docker|podman|az|helm)(?: \w+)? login)[^\n|]{0,200}?\s-[paw]"
-        r"|sudo -S[^\n|]{0,80}?<<<) {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;]{4,128})",
+        "sudo ",
+        r"sudo -S[^\n|]{0,80}?<<< {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;]{4,128})",
         _is_real,
     ),
     Form(
@@ -254,41 +242,3 @@ LOGINS: Final[tuple[Form, ...]] = (
         lambda value: not is_placeholder(value) and is_spoken_password(value.rstrip(".,;")),
     ),
 )
-
-_ARGUMENT: Final = "command line password"
-_BETWEEN: Final = r"\b[^\n|;&]{0,200}?\s"
-_VALUE: Final = r"(?P<quote>[\"']?)(?P<secret>[^\s\"'|;&<>-][^\s\"'|;&<>]{3,127})"
-"""Four characters at least; what begins with a dash is an option."""
-
-
-COMMAND_LINES: Final[tuple[Form, ...]] = (
-    Form(_ARGUMENT, "7z", rf"\b7z[az]?{_BETWEEN}-p(?! ){_VALUE}", _is_real),
-    Form(
-        _ARGUMENT,
-        "zip|sqlcmd|bcp|isql|mosquitto_",
-        rf"\b(?:unzip|zip|sqlcmd|bcp|isql|mosquitto_[a-z]{{2,4}}){_BETWEEN}-P {{0,2}}{_VALUE}",
-        _is_real,
-    ),
-    Form(_ARGUMENT, "twine|oc login|cf login", rf"\b(?:twine|oc login|cf login){_BETWEEN}-p {{1,2}}{_VALUE}", _is_real),
-    Form(_ARGUMENT, "ssh-keygen", rf"\bssh-keygen{_BETWEEN}-[NP] {{1,2}}{_VALUE}", _is_real),
-    Form(_ARGUMENT, "openssl", rf"\bopenssl{_BETWEEN}-k {{1,2}}{_VALUE}", _is_real),
-    Form(_ARGUMENT, "smbclient|rpcclient", rf"\b(?:smb|rpc)client{_BETWEEN}-U {{0,2}}[\"']?[^\s%\"']{{1,64}}%{_VALUE}", _is_real),
-    Form(_ARGUMENT, "freerdp", rf"\b[wx]l?freerdp3?{_BETWEEN}/p:{_VALUE}", _is_real),
-    Form(_ARGUMENT, "vault login|doctl", rf"\b(?:vault login|doctl auth init{_BETWEEN}-t) {{1,2}}{_VALUE}", _is_token),
-    Form(_ARGUMENT, "_authtoken", rf"_authToken {{1,3}}{_VALUE}", _is_token),
-    Form(_ARGUMENT, "<<<", rf"(?:--with-token|--password-stdin) {{0,2}}<<< {{0,2}}{_VALUE}", _is_real),
-    Form(
-        _ARGUMENT,
-        "echo |printf ",
-        rf"\b(?:echo|printf) {{1,2}}(?:-n |[\"']?%s(?:\\n)?[\"']? )?{_VALUE}(?P=quote) ?\|[^\n|]{{0,80}}"
-        r"(?:\bsudo(?: -\w+)* -S|--with-token|--passphrase-fd|--stdin|\bcryptsetup\b|vault login -)",
-        _is_real,
-    ),
-    Form(
-        _ARGUMENT,
-        "chpasswd",
-        r"\b(?:echo|printf) {1,2}(?P<quote>[\"']?)[\w.-]{1,64}:(?P<secret>[^\s\"'|]{4,128})(?P=quote) ?\|[^\n|]{0,40}chpasswd",
-        _is_real,
-    ),
-)  # fmt: skip
-"""Passwords and tokens among the arguments of programs that have a letter for them, or read them from a pipe."""

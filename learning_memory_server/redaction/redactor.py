@@ -10,8 +10,10 @@ from typing import Final
 
 from learning_memory_server.redaction.assignments import AssignmentDetector
 from learning_memory_server.redaction.base import MARKER, Detector, Redacted, Redactor, Span, marker
+from learning_memory_server.redaction.commands import COMMAND_LINES
+from learning_memory_server.redaction.configurations import CONFIGURATIONS
 from learning_memory_server.redaction.forms import FormDetector
-from learning_memory_server.redaction.logins import COMMAND_LINES, LOGINS
+from learning_memory_server.redaction.logins import LOGINS
 from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, numbered_patterns
 from learning_memory_server.redaction.tokens import SHORTEST, SHORTEST_UNKNOWN, STRUCTURES, TOKENS, UNKNOWN
 from learning_memory_server.system.invisible import INVISIBLE
@@ -95,7 +97,7 @@ def build_redactor(patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequ
         [
             OwnPatterns(patterns),
             FormDetector(TOKENS, SHORTEST),
-            FormDetector(STRUCTURES + LOGINS + COMMAND_LINES),
+            FormDetector(STRUCTURES + LOGINS + COMMAND_LINES + CONFIGURATIONS),
             FormDetector(UNKNOWN, SHORTEST_UNKNOWN),
             AssignmentDetector(),
         ],

@@ -17,6 +17,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     # Clouds.
     # The id half of a pair. It is not a secret by itself, but scanners for leaked secrets look for it.
     token("aws access key", "AKIA ASIA ABIA ACCA", rf"[A-Z2-7]{{16}}{_END}"),
+    token("aws access key", "A3T", rf"[A-Z0-9]{{17}}{_END}"),
     token("aws bedrock key", "ABSK", r"[A-Za-z0-9+/]{100,}={0,2}"),
     token("aws bedrock key", "bedrock-api-key-", r"[A-Za-z0-9+/]{40,}={0,2}"),
     token("google api key", "AIza", rf"{_URL}{{35}}(?![\w])"),
@@ -33,7 +34,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("heroku key", "HRKU-", rf"{_URL}{{36,}}"),
     token("scaleway key", "SCW", rf"[A-Z0-9]{{17}}{_END}"),
     token("exoscale key", "EXO", r"[0-9a-f]{24}" + _END),
-    token("fly token", "fm2_ fm1r_ fo1_", r"[\w+/=,-]{40,}"),
+    token("fly token", "fm2_ fm1r_ fm1a_ fo1_", r"[\w+/=,-]{40,}"),
     token("cloudflare key", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{140,}"),
     token("cloudflare key", "cfut_ cfat_ cfk_", rf"{_WORD}{{40,}}"),
     token("render key", "rnd_", rf"{_WORD}{{20,}}"),
@@ -80,7 +81,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("infisical token", "st.", r"[0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32}"),
     token("age key", "AGE-SECRET-KEY-1 AGE-PLUGIN-", r"[0-9A-Z-]{40,}"),
     token("tailscale key", "tskey-", r"[\w-]{20,}"),
-    token("harness token", "pat. sat.", rf"{_URL}{{22}}\.[0-9a-f]{{24}}\.{_WORD}{{20}}"),
+    token("harness token", "pat. sat.", rf"{_URL}{{22}}\.{_WORD}{{24}}\.{_WORD}{{20}}"),
     token("octopus key", "API-", rf"[A-Z0-9]{{25,32}}{_END}"),
     token("openshift token", "sha256~", rf"{_URL}{{43}}"),
     # Models.
@@ -296,6 +297,18 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         ".",
         r"[MNO][\w-]{21,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])",
         lambda value: is_real_token(value) and decoded(value.partition(".")[0]).isdigit(),
+    ),
+    Form(
+        "facebook token",
+        "facebook|access_token|graph.|%7c",
+        r"(?<!\d)\d{15,16}(?:\||%7C)[\w-]{27,40}(?![\w-])",
+        lambda value: is_real_token(value[17:]),
+    ),
+    anywhere("session cookie", "_gitlab_session", r"_gitlab_session=(?P<secret>[0-9a-f]{32})"),
+    Form(
+        "authress key",
+        ".acc_|.acc-",
+        r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,120}",
     ),
     Form("discord token", "mfa.", r"mfa\.[\w-]{80,}"),
     Form("firebase key", ":apa91b", r"AAAA[\w-]{7}:APA91b[\w-]{100,}"),

@@ -79,6 +79,19 @@ _PROSE: Final = _ROLES | word_set(
 )
 """Words of sentences, which phrases of random words lack."""
 
+_AFTER_NAMES: Final = _PROSE | word_set(
+    "is in as to or by on of so if it be at an does do was were been being it's can cannot could without because "
+    "instead where when which while who whose why how here there only also still too just then than into onto from "
+    "over under after before until during between prompt prompts prompted prompting take takes taking taken mean "
+    "means ask asks asked asking read reads reading flag flags option options argument arguments parameter parameters "
+    "switch switches directive directives setting settings line lines config configs configuration file files "
+    "variable variables value values given gives give sets setting changed change changes changing missing unset "
+    "present absent works work working worked fails fail failed failing breaks break broke needs need makes make made "
+    "leaks leak leaked shows show shown appears appear stays stay goes came come comes works configured default "
+    "public private nothing something anything empty optional mandatory deprecated defaults prefix command commands form forms keyword support supports supported check checks checked"
+)
+"""Words that follow the name of an option or a directive in a sentence about it."""
+
 _ALGORITHM: Final = re.compile(
     r"(?:sha|md|base|utf|aes|rsa|[hrep]s|oauth|http|tls|ssl|int|uint|float|ipv|x|v|argon|pbkdf|gpt|web|es|ed|p|k|o)-?\d",
     re.IGNORECASE,
@@ -197,6 +210,11 @@ def is_phrase(value: str) -> bool:
         and all(re.fullmatch(r"[A-Za-z]{3,12}", word) for word in words)
         and not _PROSE.intersection(value.lower().split(" "))
     )
+
+
+def is_prose(value: str) -> bool:
+    """Return whether a value is a word that follows the name of an option in a sentence."""
+    return value.lower().strip("\"'`*_.,:;!?()") in _AFTER_NAMES
 
 
 def is_spoken_password(value: str) -> bool:

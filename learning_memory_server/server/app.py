@@ -19,6 +19,9 @@ from learning_memory_server.version import VERSION
 
 CONTEXT_URI: Final = "learning-memory://context"
 RETROSPECTIVE: Final = "retrospective"
+_RESOURCE_NOT_FOUND: Final = -32002
+_LAST_WITH_NOT_FOUND: Final = "2025-11-25"
+"""The last protocol version with that error code for an unknown resource; later ones have that of wrong parameters."""
 _PLAIN: Final = "text/plain"
 PAGE: Final = "text/html;profile=mcp-app"  # What a client that renders pages calls them
 ABOUT_PAGE: Final = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
@@ -145,11 +148,13 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     ) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=[_CONTEXT, *([_DASHBOARD] if _renders_pages(context) else [])])
 
-    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = params.uri
         if uri not in {CONTEXT_URI, DASHBOARD_URI}:
-            raise MCPError(types.INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
-        with calls.around(), for_client():
+            is_older = context.protocol_version <= _LAST_WITH_NOT_FOUND
+            code = _RESOURCE_NOT_FOUND if is_older else types.INVALID_PARAMS
+            raise MCPError(code, f"There is no such resource; there is {CONTEXT_URI}.", {"uri": uri})
+        with calls.around(), for_client(calls.on_replaced):
             if uri == CONTEXT_URI:
                 text = await calls.session_context()
                 found = types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)

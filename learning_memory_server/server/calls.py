@@ -24,10 +24,12 @@ from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
+from learning_memory_server.server.decoding import decoded
 from learning_memory_server.server.schema import TOO_LONG, flaws_of, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
 from learning_memory_server.server.tools.toolset import JSON, Result, Tool
+from learning_memory_server.system.imports import is_of_replaced_files
 from learning_memory_server.system.waiting import in_turn
 
 _MARKERS_COUNT: Final = (
@@ -38,16 +40,20 @@ _MARKERS_COUNT: Final = (
 class ToolRunner:
     """Runs tools: validates their arguments and turns every outcome into a result.
 
-    `services` has one object for each type that a tool requests, and the gate that all arguments pass.
+    `services` has one object for each type that a tool requests, and the gate that all arguments pass. For
+    `on_replaced` see `unforeseen`.
     """
 
-    def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
+    def __init__(
+        self, tools: list[Tool], services: Mapping[type, object], on_replaced: Callable[[], None] | None = None
+    ) -> None:
         self._tools = {
             tool.name: (tool, {kind: services[kind] for kind in tool.services if kind is not Caller}) for tool in tools
         }
         # Not every client is offered what shows a page, and no model what programs call.
         self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
         self._redaction = cast("RedactionGate", services[RedactionGate])
+        self._on_replaced = on_replaced
         self._writing = asyncio.Lock()
         log.debug("tools.registered", count=len(self._named))
 
@@ -56,6 +62,8 @@ class ToolRunner:
     ) -> Result:
         """Call a tool, log the call, and return its result or failure; `name_call` returns the call's name."""
         tool = self._tools[name][0] if name in self._tools else None
+        if tool and tool.is_for_models:
+            arguments = decoded(arguments, tool.input_schema)
         wire = tool.wire if tool else JSON
         request = secrets.token_hex(4)
         # An unknown name could be any text, so it is not logged.
@@ -75,7 +83,7 @@ class ToolRunner:
             except Exception as error:  # noqa: BLE001 - the top level of every tool
                 # The client gets only the request id; the log has the failure.
                 ended("crashed", exc_info=error)
-                return wire.failure(unforeseen(request))
+                return wire.failure(unforeseen(error, request, self._on_replaced))
             count = {"count": payload["count"]} if "count" in payload else {}
             ended("ok", map(payload.get, ("id", "cluster_id")), **count)
             reply = wire.reply(payload)
@@ -160,7 +168,7 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def for_client() -> Iterator[None]:
+def for_client(on_replaced: Callable[[], None] | None = None) -> Iterator[None]:
     """Turn the failures of a request that is not a tool call into protocol errors that a client may see."""
     from mcp.shared.exceptions import MCPError
     from mcp.types import INTERNAL_ERROR
@@ -173,13 +181,28 @@ def for_client() -> Iterator[None]:
             raise MCPError(INTERNAL_ERROR, error.sentence) from None
         except Exception as error:  # noqa: BLE001 - the SDK would send the text of the exception
             log_call({}, time.perf_counter(), "crashed", exc_info=error)
-            raise MCPError(INTERNAL_ERROR, unforeseen(request).sentence) from None
+            raise MCPError(INTERNAL_ERROR, unforeseen(error, request, on_replaced).sentence) from None
 
 
-def unforeseen(request: str | None = None) -> LearningMemoryError:
-    """Return the error for an unexpected failure, with the request id to look up."""
+def unforeseen(
+    error: Exception, request: str | None = None, on_replaced: Callable[[], None] | None = None
+) -> LearningMemoryError:
+    """Return the error for an unexpected failure, with the request id to look up.
+
+    If the installation was replaced under this process, `on_replaced` makes room for a process of the new one.
+    """
+    named = f" (request {request})." if request else "."
+    if is_of_replaced_files(error):
+        hint = "Restart the client: a new process runs what is installed now."
+        if on_replaced:
+            on_replaced()
+            hint = "Call again: a new process takes over, which runs what is installed now."
+        return LearningMemoryError(
+            f"The installation of this server was replaced while it ran, so a part of it could not be loaded{named}",
+            hint=hint,
+        )
     return LearningMemoryError(
-        "The server failed unexpectedly" + (f" (request {request})." if request else "."),
+        f"The server failed unexpectedly{named}",
         hint="The server's log has the details" + (" under that request id." if request else "."),
     )
 
@@ -224,7 +247,7 @@ class Calls:
     """Runs the calls of one connection, inside of `around`.
 
     `front` is the id of a front that repeats unanswered calls, with the ids in `asked_again`. The first reply and each
-    of `get_stats` have the `note`.
+    of `get_stats` have the `note`. For `on_replaced` see `unforeseen`.
     """
 
     services: InitVar[Mapping[type, object]]
@@ -235,12 +258,15 @@ class Calls:
     asked_again: Container[object] = ()
     has_hooks: InitVar[bool] = False
     note: str = ""
+    on_replaced: Callable[[], None] | None = None
 
     def __post_init__(self, services: Mapping[type, object], has_hooks: bool) -> None:
         self.tools = WITH_HOOKS if has_hooks else TOOLS
         # Which clients render pages is known only once they have said hello; the others do not see those tools.
         self._agents = CallingAgents()
-        self._boundary = ToolRunner([*self.tools, *OF_APPS], {**services, CallingAgents: self._agents})
+        self._boundary = ToolRunner(
+            [*self.tools, *OF_APPS], {**services, CallingAgents: self._agents}, self.on_replaced
+        )
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._advisor = cast("Advisor", services[Advisor])
         self._untold = self.note

@@ -223,7 +223,7 @@ def _expectation(node: Schema) -> str:
         return f"a list of 1-{node['maxItems']} items" if "maxItems" in node else "a list"
     if kind == "object":
         return f"an object with {', '.join(node.get('properties', {}))}"
-    return str(kind or "a value")
+    return "true or false" if kind == "boolean" else str(kind or "a value")
 
 
 def _at(schema: Schema, location: Sequence[str | int]) -> Schema:

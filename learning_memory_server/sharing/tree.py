@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -130,15 +131,26 @@ def is_linked(top: Path, name: str) -> bool:
     return Path(os.path.realpath(path)) != real / name or any(step.is_symlink() for step in steps)
 
 
+_OF_PROGRAMS: Final = re.compile(
+    r"\.(?:(?:git)?keep|gitignore|DS_Store|directory|localized|[_#].*|~lock\..*#|.*\.sw[a-p]|nfs[0-9a-f]+|fuse_hidden\w+)"
+    r"|.*~|#.*#|.*\.(?:bak|orig|rej|sw[a-p]|tmp)|Thumbs\.db|desktop\.ini|Icon\r",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Names of files that git, editors and file managers leave in any folder, and that nothing obeys."""
+
+
 def working_files(top: Path) -> dict[str, SharedFile | str]:
-    """Return the shared files of a worktree by name, each parsed, or the reason why it is none."""
+    """Return the shared files of a worktree by name, each parsed, or the reason why it is none.
+
+    Files that other programs leave in any folder are passed over.
+    """
     folder = top / FOLDER
     if not folder.is_dir():
         return {}
     if is_linked(top, FOLDER):
         return {"": "the folder is a link"}
     names = sorted(os.fsencode(path.name).decode("utf-8", "replace") for path in folder.iterdir())
-    return {name: parse(name, files.read(folder / name)) for name in names}
+    return {name: parse(name, files.read(folder / name)) for name in names if not _OF_PROGRAMS.fullmatch(name)}
 
 
 def sound_files(top: Path) -> dict[str, SharedFile]:

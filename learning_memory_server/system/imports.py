@@ -1,4 +1,4 @@
-"""Faster imports at the start of a process that somebody waits for."""
+"""Faster imports at the start of a process that somebody waits for, and late imports that fail."""
 
 import os
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import learning_memory_server
 from learning_memory_server.system.ram import without_collections
 
 _PLUGINS: Final = "PYDANTIC_DISABLE_PLUGINS"  # Otherwise pydantic reads the metadata of every installed package
@@ -30,3 +31,26 @@ def fast_imports() -> Iterator[None]:
             os.environ[_PLUGINS] = plugins
         if missing:
             del sys.modules["rich"]
+
+
+def is_of_replaced_files(error: BaseException) -> bool:
+    """Return whether a failure, or one behind it, is of an import or of a file that comes with this package.
+
+    In a process that has started, that is because an upgrade replaced the files: each module is imported when it is
+    first needed.
+    """
+    package = os.path.dirname(learning_memory_server.__file__) + os.sep
+    seen: set[int] = set()
+    behind = [error]
+    while behind:
+        each = behind.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, ImportError | SyntaxError):
+            return True
+        if isinstance(each, OSError) and str(each.filename).startswith(package):
+            return True
+        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        behind += filter(None, (each.__cause__, each.__context__, *inner))
+    return False

@@ -62,6 +62,36 @@ def test_what_is_refused_is_not_written_and_the_words_are_named(run: Any, reposi
         assert sum(reason in line for line in lines) == 1, reason
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".gitkeep",
+        ".DS_Store",
+        "._NAME",
+        "NAME~",
+        ".NAME.swp",
+        "#NAME#",
+        "NAME.orig",
+        "NAME.bak",
+        "Thumbs.db",
+        ".gitignore",
+    ],
+)
+def test_what_other_programs_leave_in_the_folder_is_no_problem(run: Any, repository: Path, name: str) -> None:
+    write(repository, lesson(3))
+    (shared,) = files_of(repository)
+    (repository / FOLDER / name.replace("NAME", shared)).write_bytes(b"\x00\x05\x16\x07")
+    assert printed(run("lessons", "check", str(repository))) == "1 shared file, 0 problems.\n"
+
+
+@pytest.mark.parametrize("name", ["notes.md", "NAME.md", "NAME.txt", "NAME (copy)"])
+def test_another_file_in_the_folder_is_a_problem(run: Any, repository: Path, name: str) -> None:
+    write(repository, lesson(3))
+    (shared,) = files_of(repository)
+    (repository / FOLDER / name.replace("NAME", shared)).write_text("mine")
+    assert "its name is not a date" in printed(run("lessons", "check", str(repository)), 1)
+
+
 def test_a_person_is_asked_about_names_and_yes_is_no_answer(run: Any, repository: Path, write_lines: Any) -> None:
     entry = old_entry(50, goal="Wilhelmina watered it, at /home/mina/beds")
     assert run("import", write_lines(entry), "--project", "garden").exit_code == 0

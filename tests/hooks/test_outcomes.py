@@ -8,6 +8,15 @@ from tests.support import NOON
 
 
 @pytest.mark.parametrize(
+    "prefix", ["", "web-1  | ", "2026-01-02T03:04:05.1234567Z ", "[0] ", "\x1b[36mweb-1  | \x1b[0m", "\x1b(B\x1b[m"]
+)
+def test_counts_are_read_behind_prefixes_of_lines_and_control_sequences(prefix: str) -> None:
+    lines = ["collected 7 items", "\x1b[31m== \x1b[1;38:2::255:0:0m2 failed\x1b(B\x1b[m, 5 passed in 0.12s =="]
+    counts = counts_in("".join(f"{prefix}{line}\n" for line in lines).replace("== ", "= ").replace(" ==", " ="))
+    assert (counts["failed"], counts["passed"]) == (2, 5)
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "pytest -q",

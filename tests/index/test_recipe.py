@@ -25,7 +25,7 @@ from learning_memory_server.system.waiting import BACKGROUND
 from tests.support import NOON, Parts, full_ghap, numbered, open_parts
 
 FULL = Collection.EXPERIENCES_FULL
-MADE_BEFORE = {"layout": 4, "terms": 2, "vectors": 2, "model": "words", "identity": "ffd9d46348c3", "form": ""}
+MADE_BEFORE = {"layout": 4, "terms": 3, "vectors": 2, "model": "words", "identity": "ffd9d46348c3", "form": ""}
 """What is kept with a collection of experiences, except the probe, since November 2026."""
 
 
@@ -49,6 +49,21 @@ async def test_an_index_made_before_opens_without_a_rebuild(tmp_path: Path) -> N
         await parts.index.open()
         assert parts.index.notices == []
         assert (await parts.index.counts())[FULL] == 1
+
+
+@pytest.mark.slow
+async def test_an_index_with_terms_of_before_is_rebuilt_and_finds_words_without_their_marks(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, store_in=EdgeStore) as parts:
+        await parts.index.open()
+        await parts.learn(numbered(1))
+    path = tmp_path / "index" / FULL / "about.json"
+    about = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(about | {"terms": about["terms"] - 1}), "utf-8")
+
+    async with open_parts(tmp_path, store_in=EdgeStore) as parts:
+        await parts.index.open()
+        assert [FULL in notice for notice in parts.index.notices] == [True]
+        assert json.loads(path.read_text("utf-8"))["terms"] == about["terms"]
 
 
 async def test_the_origin_of_vectors_has_the_same_name_as_before_and_changes_with_the_texts(parts: Parts) -> None:
@@ -90,7 +105,7 @@ def term_weights() -> list[Any]:
     [
         ("form", SHAPES[FULL].form, entries, "20b13eeff1ba"),
         ("form", MEMORY_SHAPES[Collection.MEMORIES].form, memories, "a0c683109512"),
-        ("terms", Recipe().terms, term_weights, "f41e9b8cdd5e"),
+        ("terms", Recipe().terms, term_weights, "64f35d9884e1"),
         ("layout", Recipe().layout, lambda: [VECTOR, TERMS], "9bb34b3bdf56"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import pytest
 
+import learning_memory_server
 from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -20,9 +21,10 @@ from learning_memory_server.lessons.clusters.clusterer import ExperienceClustere
 from learning_memory_server.lessons.values.store import ValueStore
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.recall import ExperienceSearcher
+from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from tests.logs import everything_logged
-from tests.server.agent import CONFIRMED, ENTRY, Agent, agent_of
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, connected
 from tests.services import opened, settings_in
 from tests.support import InProcessFitting
 
@@ -66,6 +68,44 @@ async def test_the_client_of_an_unforeseen_failure_sees_only_its_number_in_the_l
     (entry,) = (entry for entry in logs if entry["event"] == "tool.called")
     assert (entry["request"], entry["tool"]) == (number[1], "search_experiences")
     assert (entry["outcome"], entry["exc_info"]) == ("crashed", failure)
+
+
+def caused(failure: Exception, cause: Exception) -> Exception:
+    failure.__cause__ = cause
+    return failure
+
+
+REPLACED = [
+    ModuleNotFoundError(SECRET, name="learning_memory_server.recall.recall"),
+    ImportError("cannot import name 'x' from 'learning_memory_server.errors'"),
+    SyntaxError("unexpected EOF while parsing"),
+    FileNotFoundError(2, "No such file", str(Path(learning_memory_server.__file__).with_name("page.html"))),
+    caused(RuntimeError(SECRET), ImportError(SECRET)),
+    ExceptionGroup(SECRET, [ValueError("a"), ImportError(SECRET)]),
+]
+
+
+@pytest.mark.parametrize("failure", REPLACED, ids=lambda failure: type(failure).__name__)
+async def test_a_late_import_that_fails_says_that_the_installation_was_replaced_and_a_hub_makes_room(
+    services: Services, failure: Exception
+) -> None:
+    broken = {**services.injectable(), ExperienceSearcher: FailingSearcher(failure)}
+    asked: list[str] = []
+    for on_replaced, hint in ((None, "Restart the client"), (lambda: asked.append("room"), "Call again")):
+        async with connected(Calls(broken, CALLER, on_replaced=on_replaced)) as client:
+            error = await Agent(client, {}).refused("search_experiences", query="x")
+            assert "was replaced while it ran" in error["message"]
+            assert error["hint"].startswith(hint)
+            assert "hunter2" not in str(error)
+    assert asked == ["room"]
+
+
+async def test_another_failure_does_not_end_a_hub(services: Services) -> None:
+    asked: list[str] = []
+    broken = {**services.injectable(), ExperienceSearcher: FailingSearcher(FileNotFoundError(2, "no", "/etc/x"))}
+    async with connected(Calls(broken, CALLER, on_replaced=lambda: asked.append("room"))) as client:
+        assert "unexpectedly" in (await Agent(client, {}).refused("search_experiences", query="x"))["message"]
+    assert asked == []
 
 
 async def test_the_log_tells_a_callers_mistake_from_a_call_that_found_nothing(services: Services) -> None:

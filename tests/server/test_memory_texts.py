@@ -244,7 +244,7 @@ async def test_a_text_may_have_nul_where_nothing_is_kept(services: Services) -> 
     ("tool", "arguments", "message"),
     [
         ("start_ghap", {**ENTRY, "confidence": 1.5}, "confidence: 1.5 is not allowed; expected a number from 0 to 1."),
-        ("start_ghap", {**ENTRY, "confidence": "1"}, "confidence: is text ('1'); expected a number from 0 to 1."),
+        ("start_ghap", {**ENTRY, "confidence": "one"}, "confidence: is text ('one'); expected a number from 0 to 1."),
         ("search_experiences", {"query": "x", "min_score": -1}, "min_score: -1 is not allowed; expected a number from"),
         ("search_experiences", {"query": "x", "limit": 51}, "limit: 51 is not allowed; expected a whole number from 1"),
         ("store_value", {**VALUE, "supported_by": [""]}, "Field 'supported_by[0]' cannot be empty (1-100 characters)."),

@@ -105,6 +105,21 @@ async def test_filters_restrict_and_a_day_is_included_to_its_end(agent: Agent) -
 
 
 @pytest.mark.usefixtures("indexed")
+@pytest.mark.parametrize(
+    "metadata",
+    ['{"tags": ["a", "[1]"], "source": "null"}', {"tags": '["a", "[1]"]', "source": "null"}, '{"tags": "[\\"a\\"]"}'],
+)
+async def test_metadata_and_filters_may_arrive_as_json_text(metadata: object, agent: Agent) -> None:
+    text = f"{NOTE}\n{'and so on ' * 100}"
+    await said(agent, "add_memory", text=text, metadata=metadata)
+    for filters in ('{"tags": ["a"]}', {"tags": '["a"]'}, "null", ""):
+        reply = await said(agent, "search_memory", query="postgres", filters=filters, limit="1", full_text="true")
+        assert reply.startswith("Found 1 result"), filters
+        assert "and so on and so on" in reply
+    assert (await said(agent, "search_memory", query="postgres", filters='{"tags": ["b"]}')).startswith("No results")
+
+
+@pytest.mark.usefixtures("indexed")
 async def test_detailed_shows_the_passage_and_what_is_known_about_the_memory(agent: Agent) -> None:
     text = "# Database\n\nPostgres.\n\n```sql\nselect 1;\n```"
     await add(agent, text, title="Notes", source="n.md", timestamp="2026-02-01", author={"name": "Ann"})

@@ -13,8 +13,13 @@ from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.app import CONTEXT_URI, build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.session import Session
+from tests.hub.lines import Wire, line, opening
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, OWL, Agent, agent_of
 from tests.tool_names import NAMES
+
+ENVELOPE = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+"""What each request carries in a protocol without a handshake."""
 
 
 async def read_context(agent: Agent) -> str:
@@ -62,9 +67,27 @@ async def test_the_context_is_the_list_of_a_start_whatever_was_shown_and_is_not_
     assert list(services.advice_log.everything()) == before
 
 
-async def test_another_resource_is_refused(agent: Agent) -> None:
-    with pytest.raises(MCPError, match=re.escape(CONTEXT_URI)):
-        await agent.client.read_resource("learning-memory://everything")
+@pytest.mark.parametrize("uri", ["learning-memory://everything", "file:///context", "learning-memory://context/"])
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        ("2024-11-05", -32002),
+        ("2025-03-26", -32002),
+        ("2025-06-18", -32002),
+        ("2025-11-25", -32002),
+        ("2026-07-28", -32602),
+    ],
+)
+async def test_another_resource_is_refused_with_the_code_of_the_protocol(
+    services: Services, version: str, code: int, uri: str
+) -> None:
+    about = {f"io.modelcontextprotocol/{name}": value for name, value in ENVELOPE.items()}
+    first = [] if version == ENVELOPE["protocolVersion"] else opening(version)
+    wire = Wire(*first, line("resources/read", 1, uri=uri, **({} if first else {"_meta": about})), b"")
+    await Session(build_server(Calls(services.injectable(), Caller("shop", "a1"))), wire, grace=10.0).run()
+    error = wire.answer(1)["error"]
+    assert (error["code"], error["data"]) == (code, {"uri": uri})
+    assert CONTEXT_URI in error["message"]
 
 
 async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services, agent: Agent) -> None:

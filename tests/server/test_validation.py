@@ -1,9 +1,11 @@
+import json
 import re
 from typing import Any
 
 import pytest
 
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
+from learning_memory_server.server.decoding import decoded
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent
 
@@ -152,7 +154,21 @@ async def test_a_limit_is_accepted_up_to_its_maximum(tool: str, maximum: int, ag
 
 
 WRONG_VALUES: list[tuple[str, list[tuple[str, str]], list[Any]]] = [
-    ("NAME: .*expected a whole number from ", NUMBERS, ["5", True, 3.0, 3.5, [3], {}]),
+    (
+        "NAME: .*expected a whole number from ",
+        NUMBERS,
+        [True, 3.0, 3.5, [3], {}, "3.0", "true", "[3]", "five", '"5"', "NaN", "0x5", "5" * 5_000, "-5"],
+    ),
+    (
+        "NAME: is .*expected (a number from 0 to 1|true or false)",
+        [("start_ghap", "confidence"), ("search_experiences", "min_score"), ("list_values", "full")],
+        ["yes", "True", "{}", "NaN", "-Infinity", '"true"', "[true]"],
+    ),
+    (
+        "NAME: is .*expected a list",
+        [("resolve_ghap", "helped"), ("store_value", "supported_by")],
+        ["one", "one, two", "['one']", '{"0": "x"}', "5", '"[]"', "[" * 50_000],
+    ),
     (
         "NAME: is .*expected text of 1-",
         [("start_ghap", "goal"), ("update_ghap", "note"), ("search_experiences", "query"), ("store_value", "text")],
@@ -161,7 +177,7 @@ WRONG_VALUES: list[tuple[str, list[tuple[str, str]], list[Any]]] = [
     (
         "NAME: is .*expected an object with ",
         [("resolve_ghap", "root_cause"), ("resolve_ghap", "lesson")],
-        ['{"what_worked": "w"}', 5, True, ["x"]],
+        ["what_worked: w", "{'what_worked': 'w'}", '["w"]', '"{}"', "5", "{", 5, True, ["x"]],
     ),
     (r".*full, strategy, surprise, root_cause\.", [("get_clusters", "axis")], [5, True, None, ["full"], ""]),
     (
@@ -206,14 +222,71 @@ async def test_a_required_argument_that_is_missing_or_null_is_named(tool: str, n
     assert (await refusal(agent, tool, {**others, name: None})).startswith(f"{name}: ")
 
 
+ENCODED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("start_ghap", {"confidence": 0.7}, {"confidence": "0.7"}),
+    ("start_ghap", {"confidence": 1}, {"confidence": " 1 "}),
+    ("update_ghap", {"confidence": 0.25}, {"confidence": "2.5e-1"}),
+    ("list_ghap_entries", {"limit": 1, "offset": 1}, {"limit": "1", "offset": "1"}),
+    ("list_values", {"full": True, "include_superseded": False}, {"full": "true", "include_superseded": "false"}),
+    ("search_experiences", {"min_score": 0.5, "explain": True}, {"min_score": "0.5", "explain": "true"}),
+    ("get_clusters", {"offset": 2, "include_noise": True}, {"offset": "2", "include_noise": "true"}),
+    ("store_value", {"supported_by": ["ghap_1"]}, {"supported_by": '["ghap_1"]'}),
+]
+"""Tools with arguments as they are, and as JSON text."""
+
+
+@pytest.mark.parametrize(("tool", "plain", "encoded"), ENCODED)
+async def test_a_value_that_arrives_as_json_text_is_that_value(
+    tool: str, plain: dict[str, Any], encoded: dict[str, Any]
+) -> None:
+    (schema,) = (each.input_schema for each in TOOLS if each.name == tool)
+    assert decoded({**REQUIRED[tool], **encoded}, schema) == {**REQUIRED[tool], **plain}
+
+
+FALSIFIED_AS_TEXT = [
+    {"root_cause": json.dumps(FALSIFIED["root_cause"])},
+    {"root_cause": f" {json.dumps(FALSIFIED['root_cause'], indent=1)}\n", "lesson": '{"takeaway": "null"}'},
+    {"lesson": '{"what_worked": "[1]", "takeaway": null}', "helped": '["ghap_20260101_000000_abcdef"]'},
+    {"lesson": "", "helped": "null", "misled": "[]"},
+]
+
+
+@pytest.mark.parametrize("encoded", FALSIFIED_AS_TEXT)
+async def test_a_falsified_entry_is_closed_by_a_client_that_sends_objects_as_text(
+    encoded: dict[str, str], agent: Agent
+) -> None:
+    started = await agent.call("start_ghap", **ENTRY, confidence="0.75")
+    await agent.call("resolve_ghap", **{**FALSIFIED, **encoded})
+    entry = await agent.call("get_ghap_entry", ghap_id=started["id"])
+    assert entry["root_cause"] == FALSIFIED["root_cause"]
+    assert entry["confidence"] == 0.75
+    lesson = json.loads(encoded.get("lesson") or "null")
+    assert entry.get("lesson") == (lesson and {name: text for name, text in lesson.items() if text})
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "5", '{"what_worked": "w"}', "true"])
+async def test_a_text_that_looks_like_json_stays_a_text(text: str, agent: Agent) -> None:
+    started = await agent.call("start_ghap", **{**ENTRY, "goal": text})
+    await agent.call("update_ghap", note=text, hypothesis=f" {text} ")
+    await agent.call("resolve_ghap", **CONFIRMED | {"result": text, "lesson": {"takeaway": text}})
+    entry = await agent.call("get_ghap_entry", ghap_id=started["id"])
+    assert (entry["goal"], entry["hypothesis"], entry["outcome_result"]) == (text, text, text)
+    assert entry["notes"] == [text]
+    assert entry["lesson"] == {"takeaway": text}
+
+
+@pytest.mark.parametrize("absent", [None, "", "null", " \n"])
 @pytest.mark.parametrize("tool", dict(OPTIONAL))
 @pytest.mark.usefixtures("indexed")
-async def test_null_for_an_optional_argument_equals_its_absence(tool: str, agent: Agent) -> None:
+async def test_null_for_an_optional_argument_equals_its_absence(tool: str, absent: str | None, agent: Agent) -> None:
+    (properties,) = (each.input_schema["properties"] for each in STRUCTURED if each.name == tool)
     for name in [name for of, name in OPTIONAL if of == tool]:
+        if absent is not None and ("enum" in properties[name] or properties[name]["type"] == "string"):
+            continue
         arguments: dict[str, Any] = dict(CONFIRMED) if tool == "resolve_ghap" else dict(REQUIRED[tool])
         if (tool, name) == ("update_ghap", "note"):
             arguments = {"hypothesis": "the load balancer pins old sessions"}
-        arguments[name] = None
+        arguments[name] = absent
         if tool in ("update_ghap", "resolve_ghap"):
             await agent.call("start_ghap", **ENTRY)
         if tool in ("get_clusters", "get_cluster_members", "store_value"):
@@ -225,6 +298,10 @@ async def test_null_for_an_optional_argument_equals_its_absence(tool: str, agent
 
 
 async def test_null_inside_a_nested_argument_equals_its_absence(agent: Agent) -> None:
+    (add_memory,) = (tool for tool in TOOLS if tool.name == "add_memory")
+    assert decoded({"metadata": '{"tags": "null", "source": "null"}'}, add_memory.input_schema) == {
+        "metadata": {"source": "null"}
+    }
     await agent.resolve_new(status="confirmed", result="r", lesson={"what_worked": "w", "takeaway": None})
 
 

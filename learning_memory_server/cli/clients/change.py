@@ -19,6 +19,7 @@ from learning_memory_server.cli.clients import toml_text
 from learning_memory_server.cli.clients.catalog import Client, Machine, Syntax
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.hub.front import hook
+from learning_memory_server.server.settings import is_secret
 from learning_memory_server.system import files
 from learning_memory_server.system.paths import APPLICATION
 
@@ -91,7 +92,8 @@ def find_entry(client: Client, machine: Machine, advice: str = "Correct it first
 def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Change:
     """Return the change that adds or updates this server's entry, leaving everything else as it is."""
     path = client.locate(machine)
-    advice = f"Add this to {path} yourself:\n{snippet(client, entry)}"
+    place, text = by_hand(client, machine, entry)
+    advice = f"Add this {place} yourself:\n{text}"
     before, existing = read(path), find_entry(client, machine, advice)
     earlier = read(copy_path(path))
     if existing is not None and not entry.get("args") and "args" not in existing:
@@ -127,7 +129,9 @@ def removal(client: Client, machine: Machine) -> Change:
 def settings_addition(path: Path, values: Mapping[str, Any]) -> Change:
     """Return the change that writes settings to `config.toml`."""
     before = read(path)
-    advice = f"Add these to {path} yourself: {', '.join(values)}."
+    shown = {name: "..." if is_secret(name, str(value)) else value for name, value in values.items()}
+    lines = toml_text.put("", (), shown).rstrip("\n")
+    advice = f"Put this at the beginning of {path} yourself, in place of lines with the same keys:\n{lines}"
     after = _merged(path, before, toml_text, (), values, advice)
     return Change(path, before, after, before, advice)
 
@@ -154,6 +158,55 @@ def hooks_change(client: Client, machine: Machine, *, remove: bool = False) -> C
     text = text.replace(f"{APPLICATION} hook", json.dumps(shlex.join(hook_command()))[1:-1])
     advice = f"Change {path} yourself, or make it writable and try again."
     return Change(path, read(path), None if remove else text.encode(), None, advice)
+
+
+def by_hand(client: Client, machine: Machine, entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where to add this server to a client's file, with a preposition, and the text that is valid there.
+
+    That depends on what is in the file: two objects in a row are not valid, and no table below an inline one.
+    """
+    path, whole = client.locate(machine), snippet(client, entry)
+    try:
+        text = _decoded(read(path))
+        content = client.syntax.parse(text)
+    except (ClientSetupError, ValueError):
+        return f"to {path}", whole
+    section, name = client.path
+    is_toml = client.syntax is toml_text
+    if not content or (is_toml and _is_toml(f"{text}\n{whole}")):
+        return f"to the end of {path}" if content else f"to {path}", whole
+    members = content.get(section, {})
+    if is_toml and _is_toml(_put(text, client, entry)):
+        return f"to {path}, in place of the table {section}.{name}", whole
+    if not isinstance(members, dict):
+        return f"to {path}, in place of {section}", whole if is_toml else _members({section: {name: dict(entry)}})
+    written = {name: dict(entry)} if section in content else {section: {name: dict(entry)}}
+    added = toml_text.put("", (), written).rstrip("\n") if is_toml else _members(written)
+    if name in members:
+        return f"to {path}, in place of {name} in {section}", added
+    of_what = section if section in content else "the file"
+    is_first = section in content and not members
+    return f"to {path}, after the opening brace of {of_what}", added if is_first else f"{added},"
+
+
+def _members(content: Mapping[str, Any]) -> str:
+    """Return the members of an object of JSON without its braces."""
+    return "\n".join(line[2:] for line in json.dumps(content, indent=2, ensure_ascii=False).split("\n")[1:-1])
+
+
+def _put(text: str, client: Client, entry: Mapping[str, Any]) -> str:
+    try:
+        return client.syntax.put(text, client.path, entry)
+    except (ValueError, AttributeError):
+        return "="  # No form of it
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        toml_text.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def snippet(client: Client, entry: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """A text as its terms: the vocabulary of every lexical search.
 
-A plain word becomes its stem (Snowball: Russian for Cyrillic, else English). A name in code, a path, a version or a
+A plain word becomes its stem (Snowball: Russian for Cyrillic, else English), without its marks in Latin, Greek, Hebrew
+and Arabic. A name in code, a path, a version or a
 code such as `ORA-00942` becomes its parts and itself. If you change terms or weights, raise `Recipe.terms`.
 """
 
@@ -37,6 +38,34 @@ _PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|
 _POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic
 # The Russian short i keeps its breve: the stemmer needs it.
 _ACCENT: Final = re.compile(rf"[\u0300-\u0305\u0307-\u036f{_POINTS}]|(?<![\u0418\u0438])\u0306")
+_NAME_OF_LETTER: Final = re.compile(
+    r"LATIN (?:SMALL|CAPITAL) (?:LETTER|LIGATURE) (?:DOTLESS |TURNED |REVERSED |OPEN |AFRICAN )?([A-Z]{1,2})(?: WITH [A-Z ]+)?"
+)
+_OTHER_LETTERS: Final = {"ETH": "d", "ENG": "n", "THORN": "th", "SCHWA": "e", "EZH": "z", "GAMMA": "g", "KRA": "q"}
+_LATIN: Final = (range(0xC0, 0x2B0), range(0x1D00, 0x1F00), range(0x2C60, 0x2C80), range(0xA720, 0xA800))
+
+
+def _plain_letters() -> dict[int, str]:
+    """Return what people write for the Latin letters that Unicode does not decompose, by code point, in lower case."""
+    plain: dict[int, str] = {}
+    for code in chain.from_iterable(_LATIN):
+        name = unicodedata.name(chr(code), "")
+        found = _NAME_OF_LETTER.fullmatch(name)
+        letters = (
+            found[1].lower() if found else _OTHER_LETTERS.get(name.partition(" LETTER ")[2].partition(" WITH ")[0])
+        )
+        if letters and not unicodedata.decomposition(chr(code)) and code != _SHARP_S:
+            plain[code] = letters
+    return plain
+
+
+_SHARP_S: Final = 0x1E9E  # Its capital; case folding turns both into two letters
+_PLAIN: Final = _plain_letters()
+_ONE_LETTER: Final = {
+    code: plain.upper() if chr(code).isupper() else plain for code, plain in _PLAIN.items() if len(plain) == 1
+}
+_TWO_LETTERS: Final = {code: plain for code, plain in _PLAIN.items() if len(plain) > 1}
+"""Such as the ligature of a and e. In place of a capital, two letters would look like a name in code."""
 _PAIRS: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WESTERN: Final = "\0-\u03ff\u1e00-\u1fff"  # Latin and Greek together: "10\u03bcs" is one name
 _SCRIPT: Final = re.compile(f"([{_PAIRS}]+)|([{UNSPACED}]+)|([{_WESTERN}]+|[^{_PAIRS}{UNSPACED}{_WESTERN}]+)")
@@ -53,7 +82,7 @@ def terms(text: str) -> list[str]:
     """Return the terms of a text in order, without the most common English words unless it has no others."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
-        text = unicodedata.normalize("NFC", _ACCENT.sub("", decomposed))
+        text = unicodedata.normalize("NFC", _ACCENT.sub("", decomposed).translate(_ONE_LETTER))
     runs = _RUN.findall(text)
     found = list(chain.from_iterable(map(_terms_of_run, runs)))
     return found or [term for run in runs for term in _terms_of_run(run, common=True)]
@@ -102,7 +131,7 @@ def _terms_of_run(run: str, *, common: bool = False) -> tuple[str, ...]:
     words = _WORD.findall(run)
     found = [term for word in words for term in _terms_of_word(word, common=common)]
     if len(words) > 1:
-        found.append(run.casefold())
+        found.append(_folded(run))
     return tuple(found)
 
 
@@ -116,8 +145,12 @@ def _terms_of_word(word: str, *, common: bool) -> list[str]:
             continue
         stem = _russian if "\u0400" <= spaced[0] <= "\u052f" else _english
         is_plain = spaced.isalpha() and (spaced[1:].islower() or spaced.isupper() or len(spaced) == 1)
-        parts = [part.casefold() for part in ([spaced] if is_plain else _PART.findall(spaced))]
+        parts = [_folded(part) for part in ([spaced] if is_plain else _PART.findall(spaced))]
         found += [stem(part) for part in parts if common or part not in _STOP_WORDS]
         if len(parts) > 1:
             found.append("".join(parts))
     return found
+
+
+def _folded(text: str) -> str:
+    return text.casefold().translate(_TWO_LETTERS)

@@ -8,10 +8,12 @@ from itertools import dropwhile
 from typing import Any, Final
 
 from learning_memory_server.lessons.errors.parse import head, looks, parse, program
+from learning_memory_server.lessons.errors.prefixes import without_prefixes
 from learning_memory_server.lessons.errors.sanitize import tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.system.terminal import without_controls
 
 _EXAMINED: Final = 8_000  # Characters of a command, and of the end of an output, that are read
 
@@ -47,7 +49,6 @@ _ANSWERING: Final = frozenset(
 _VERSIONING: Final = frozenset({"git", "gh"})
 _TIMED_OUT, _STOPPED = 124, 126  # From 126 on, a shell says that it could not run a program, or that a signal ended it
 _EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE)
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("passed", "passing", "pass"), "passed"),
@@ -123,7 +124,7 @@ def exit_status(error: str) -> int | None:
 
 def counts_in(output: str) -> dict[str, Any]:
     """Return how many tests passed, failed and were skipped, if an output says it."""
-    lines = _COLOUR.sub("", output[-_EXAMINED:]).splitlines()
+    lines = [without_prefixes(line) for line in without_controls(output[-_EXAMINED:]).splitlines()]
     if cargo := [line for line in lines if _CARGO.match(line)]:
         return _sum(cargo)
     for pattern in _SUMMARIES:

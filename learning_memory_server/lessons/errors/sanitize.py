@@ -11,19 +11,17 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from learning_memory_server.lessons.errors.parse import parse, program
+from learning_memory_server.lessons.errors.prefixes import without_prefixes
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.system.terminal import without_controls
 
 _EXAMINED: Final = 100  # Lines examined at the beginning, and as many at the end. Errors stand at either.
 _LONGEST_LINE: Final = 400  # Characters of a line that are examined; minified code has lines of megabytes
 _LONGEST_OUTPUT: Final = 2 * _EXAMINED * _LONGEST_LINE  # Characters of the output that are examined, half at each end
 
-_CONTROL: Final = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
-)
-"""Colours, titles and other control characters."""
-_FRAME: Final = re.compile(r"^(?:Output|Stdout|Stderr): ", re.MULTILINE)  # What a client writes before an output
+_FRAME: Final = re.compile(r"^(?:Output|Stdout|Stderr): ")  # What a client writes before an output
 _NOISE: Final = re.compile(
     r"(?:Command failed with )?exit (?:code|status):? -?\d+|Error: \(none\)"
     r"|(?:Command|Directory|Signal|Background PIDs|Process Group PGID): .*"
@@ -202,11 +200,9 @@ def _lines(output: str) -> list[str]:
 @lru_cache(4)
 def _said(output: str) -> list[str]:
     # A carriage return, by which a progress bar writes over itself, ends a line here, too.
-    lines = _STARTING.sub("", output).splitlines()
+    lines = _STARTING.sub("", without_controls(output)).splitlines()
     lines = lines if len(lines) <= 2 * _EXAMINED else lines[:_EXAMINED] + lines[-_EXAMINED:]
-    lines = [whole_words(line, _LONGEST_LINE) for line in lines]
-    shown = "\n".join(line if line.isprintable() else _CONTROL.sub("", line) for line in lines)
-    lines = _FRAME.sub("", shown).split("\n")
+    lines = [without_prefixes(_FRAME.sub("", whole_words(line, _LONGEST_LINE))) for line in lines]
     return [line for line in lines if (said := line.strip()) and not _NOISE.fullmatch(said)]
 
 

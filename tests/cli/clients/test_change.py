@@ -10,7 +10,7 @@ import pytest
 
 from learning_memory_server.cli.clients import toml_text
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, Machine
-from learning_memory_server.cli.clients.change import addition, find_entry, removal, settings_addition, snippet
+from learning_memory_server.cli.clients.change import addition, by_hand, find_entry, removal, settings_addition, snippet
 from learning_memory_server.errors import ClientSetupError
 
 ENTRY = {"command": "/opt/bin/server", "args": [], "env": {"X": "1"}}
@@ -191,9 +191,54 @@ def test_a_file_that_cannot_be_edited_is_refused_with_what_to_paste(
     assert path.read_bytes() == content
     assert str(path) in refusal.value.message
     assert refusal.value.hint is not None
-    parse = tomllib.loads if client is CODEX else json.loads
-    pasted = parse(refusal.value.hint.partition(":\n")[2])
-    assert pasted == {client.section: {"learning-memory": ENTRY}}
+    assert "learning-memory" in refusal.value.hint.partition(":\n")[2]
+
+
+BY_HAND = [
+    (CURSOR, "", "", "TEXT"),
+    (CURSOR, "{}", "", "TEXT"),
+    (CURSOR, '{"a": 1}', "after the opening brace of the file", '{TEXT"a": 1}'),
+    (CURSOR, '{"mcpServers": {}}', "after the opening brace of mcpServers", '{"mcpServers": {TEXT}}'),
+    (CURSOR, '{"mcpServers": {"o": {}}}', "after the opening brace of mcpServers", '{"mcpServers": {TEXT"o": {}}}'),
+    (CURSOR, '{"mcpServers": []}', "in place of mcpServers", "{TEXT}"),
+    (CURSOR, '{"mcpServers": {"learning-memory": 1}}', "in place of learning-memory in", '{"mcpServers": {TEXT}}'),
+    (VSCODE, '{"a": 1, /* mine */ "servers": {"o": {}}}', "brace of servers", '{"a": 1, "servers": {TEXT"o": {}}}'),
+    (CODEX, "", "", "TEXT"),
+    (CODEX, "a = 1\n", "to the end of", "a = 1\nTEXT"),
+    (CODEX, "[mcp_servers.o]\na = 1\n", "to the end of", "[mcp_servers.o]\na = 1\nTEXT"),
+    (CODEX, "mcp_servers.o.a = 1\n", "to the end of", "mcp_servers.o.a = 1\nTEXT"),
+    (CODEX, "mcp_servers = { o = {} }\n", "after the opening brace of mcp_servers", "mcp_servers = { TEXT o = {} }\n"),
+    (CODEX, "mcp_servers = {}\n", "after the opening brace of mcp_servers", "mcp_servers = { TEXT }\n"),
+    (CODEX, "[mcp_servers.learning-memory]\na = 1\n", "in place of the table", "TEXT"),
+    (CODEX, "mcp_servers = { learning-memory = {} }\n", "in place of learning-memory in", "mcp_servers = { TEXT }\n"),
+    (CODEX, "mcp_servers = 1\n", "in place of mcp_servers", "TEXT"),
+]
+"""Clients, contents of their files, where the text goes, and the content with it."""
+
+
+@pytest.mark.parametrize(("client", "content", "where", "edited"), BY_HAND)
+def test_the_text_to_add_by_hand_is_valid_where_it_goes(
+    client: Client, content: str, where: str, edited: str, machine: Machine
+) -> None:
+    path = write(client, machine, content.encode())
+    place, text = by_hand(client, machine, ENTRY)
+    assert str(path) in place
+    assert where in place
+    found = client.syntax.parse(edited.replace("TEXT", text))
+    assert found[client.section]["learning-memory"] == ENTRY
+    assert set(client.syntax.parse(content)) <= set(found)
+    assert ("o" in found[client.section]) == ("o = " in content or '"o"' in content or ".o" in content)
+
+
+def test_settings_to_add_by_hand_are_lines_of_the_settings_file(tmp_path: Path) -> None:
+    values = {"redaction": True, "storage_path": '/a "b"', "qdrant_api_key": "k3y", "redaction_allow": ["x"]}
+    (tmp_path / "config.toml").write_text("a = \n")
+    with pytest.raises(ClientSetupError) as refusal:
+        settings_addition(tmp_path / "config.toml", values)
+    assert refusal.value.hint is not None
+    place, _, lines = refusal.value.hint.partition(":\n")
+    assert "at the beginning of" in place
+    assert tomllib.loads(f"{lines}\n[table]\n") == {**values, "qdrant_api_key": "...", "table": {}}
 
 
 def test_an_entry_in_a_form_that_is_not_edited_is_left_to_the_user(machine: Machine) -> None:

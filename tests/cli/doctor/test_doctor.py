@@ -61,6 +61,21 @@ def test_quick_loads_no_model_and_opens_no_engine(run: Any, storage: Path) -> No
     assert not list(storage.iterdir())
 
 
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    "name", ["entries/._2026-11.jsonl", "entries/.#2026-11.jsonl", "memories/._2026-11.jsonl", "._values.jsonl"]
+)
+def test_a_hidden_file_of_another_program_is_no_file_of_the_journal(run: Any, storage: Path, name: str) -> None:
+    before = run("doctor", "--quick").stdout
+    path = storage / "journal" / name
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    path.write_bytes(b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X")
+    path.chmod(0o600)
+    assert run("doctor", "--quick").stdout == before
+    assert run("list").exit_code == 0
+    assert path.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("filled")
 def test_an_edited_line_is_red_and_a_torn_one_is_yellow(run: Any, storage: Path) -> None:

@@ -63,6 +63,37 @@ def test_a_word_is_cut_where_its_script_changes(text: str, expected: list[str]) 
     assert terms(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("written", "others"),
+    [
+        ("Straße", ["STRASSE", "STRAẞE", "strasse"]),
+        ("Größe", ["GRÖSSE", "GRÖẞE", "grosse"]),
+        ("Łódź", ["ŁÓDŹ", "LODZ", "lodz"]),
+        ("smørrebrød", ["SMØRREBRØD", "smorrebrod"]),
+        ("Ærø", ["ÆRØ", "aero"]),
+        ("Þórður", ["ÞÓRÐUR", "THORDUR", "thordur"]),
+        ("Đorđe", ["ĐORĐE", "dorde"]),
+        ("đường", ["ĐƯỜNG", "duong"]),
+        ("\u0131\u015f\u0131k", ["IŞIK", "isik"]),
+        ("İstanbul", ["İSTANBUL", "ISTANBUL", "istanbul", "i\u0307stanbul"]),
+        ("Azərbaycan", ["AZƏRBAYCAN", "azerbaycan"]),
+        ("œuvre", ["ŒUVRE", "Œuvre", "oeuvre"]),
+        ("ħobż", ["ĦOBŻ", "hobz"]),
+        ("čeština", ["ČEŠTINA", "cestina"]),
+        ("gákŋut", ["GÁKŊUT", "gaknut"]),
+        ("ɓauna", ["ƁAUNA", "bauna"]),
+        ("ɛwɔ", ["ƐWƆ", "ewo"]),
+        ("țară", ["ȚARĂ", "ţară", "tara"]),
+        ("ĳsberg", ["ĲSBERG", "ijsberg"]),
+        ("garçon", ["GARÇON", "garc\u0327on", "garcon"]),
+    ],
+)
+def test_a_latin_word_is_the_same_in_capitals_and_without_its_marks(written: str, others: list[str]) -> None:
+    for other in others:
+        assert terms(other) == terms(written)
+        assert terms(f"{other}/log") == terms(f"{written}/log")
+
+
 def test_three_letters_of_a_script_without_spaces_count_as_a_third_of_a_word() -> None:
     assert length(terms("cache")) == 1
     assert length(terms("ล้างแคช")) == pytest.approx(5 / 3)

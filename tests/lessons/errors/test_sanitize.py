@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.lessons.errors.prefixes import without_prefixes
 from learning_memory_server.lessons.errors.sanitize import error_line, normalized, shows_error, tidied
 from learning_memory_server.model.limits import SIGNATURE_MAX
 
@@ -161,6 +162,86 @@ def test_a_failing_assertion_of_pytest_is_found_among_its_report() -> None:
 )
 def test_what_differs_from_time_to_time_is_left_out(one: str, other: str) -> None:
     assert signature(one) == signature(other) is not None
+
+
+PLAIN = "error: mismatched types in shop.rs\n"
+SEQUENCES = {
+    "colour": "\x1b[31merror\x1b[0m: mismatched types in shop.rs\n",
+    "colour with colons": "\x1b[38:2::255:0:0merror\x1b[39m: mismatched types in shop.rs\n",
+    "curly underline": "error: \x1b[4:3mmismatched\x1b[4:0m types in shop.rs\n",
+    "private parameters": "\x1b[>4;1m\x1b[?2004lerror: mismatched types in shop.rs\x1b[=1u\n",
+    "intermediate bytes": "\x1b[2 qerror: mismatched types in shop.rs\x1b[!p\n",
+    "tput sgr0": "error\x1b(B\x1b[m: mismatched types in shop.rs\n",
+    "character sets": "\x1b)0\x1b%Gerror: mismatched\x0e\x0f types in shop.rs\x1b#8\n",
+    "saved cursor": "\x1b7error: mismatched types\x1b8 in shop.rs\n",
+    "line up": "\x1bMerror: mismatched types in shop.rs\x1bc\x1b=\x1b>\n",
+    "device control string": "\x1bP1$r0m\x1b\\error: mismatched types in shop.rs\n",
+    "device control in tmux": "\x1bPtmux;\x1b\x1b]0;title\x07\x1b\\error: mismatched types in shop.rs\n",
+    "title": "\x1b]0;make\x07error: mismatched types in shop.rs\n",
+    "link": "error: mismatched types in \x1b]8;;file:///a/shop.rs\x1b\\shop.rs\x1b]8;;\x1b\\\n",
+    "program command": "\x1b_Gi=1;AAAA\x1b\\error: mismatched types in shop.rs\x1b^x\x1b\\\n",
+    "one-byte introducer": "\x9b31merror\x9b0m: mismatched types in shop.rs\n",
+    "one-byte strings": "\x9d0;make\x9c\x90q\x9cerror: mismatched types in shop.rs\n",
+    "other controls of one byte": "error: \x84mismatched\x8d types in shop.rs\n",
+    "step to the right": "error:\x1b[1Cmismatched\x1b[Ctypes in shop.rs\n",
+    "struck over": "e\x08er\x08rr\x08ro\x08or\x08r: _\x08mismatched types in shop.rs\n",
+    "erased line": "\x1b[2K\x1b[1G\rerror: mismatched types in shop.rs\x1b[K\n",
+    "cut off": "error: mismatched types in shop.rs\n\x1b[3",
+}
+
+
+@pytest.mark.parametrize("output", SEQUENCES.values(), ids=SEQUENCES)
+def test_the_same_error_with_control_sequences_is_the_same_error(output: str) -> None:
+    assert signature(output) == signature(PLAIN)
+    assert error_line(output) == error_line(PLAIN)
+
+
+PREFIXES = {
+    "compose": "web-1  | ",
+    "compose of a longer name": "shop_web.1     | ",
+    "compose with a name for the container": "database  | ",
+    "compose with times": "web-1  | 2026-01-02T03:04:05.123456789Z ",
+    "procfile": "03:04:05 web.1   | ",
+    "pm2": "0|web  | ",
+    "github": "2026-01-02T03:04:05.1234567Z ",
+    "github with a mark of the encoding": "\ufeff2026-01-02T03:04:05.1234567Z ",
+    "github's client": "build\tRun make\t2026-01-02T03:04:05.1234567Z ",
+    "gitlab": "2026-01-02T03:04:05.123456Z 01O ",
+    "jenkins": "[2026-01-02T03:04:05.123Z] ",
+    "docker": "2026-01-02T03:04:05.123456789+01:00 ",
+    "kubernetes": "[pod/web-7d9f/shop] ",
+    "heroku": "2026-01-02T03:04:05.123456+00:00 app[web.1]: ",
+    "journal": "Jan  2 03:04:05 host shop[123]: ",
+    "concurrently": "[0] ",
+    "concurrently with names": "[web] ",
+    "buildkit": "#12 3.456 ",
+    "turborepo": "shop-web:build: ",
+    "pnpm": "packages/web test: ",
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+@pytest.mark.parametrize("output", [PLAIN, TRACEBACK.partition("\n")[2], f"made a\n\n{PLAIN}done, no failure\n"])
+def test_the_same_error_with_a_prefix_of_each_line_is_the_same_error(prefix: str, output: str) -> None:
+    prefixed = "".join(f"{prefix}{line}\n" for line in output.splitlines())
+    assert signature(prefixed) == signature(output) is not None
+    coloured = "".join(f"\x1b[36m{prefix}\x1b[0m{line}\n" for line in output.splitlines())
+    assert signature(coloured) == signature(output)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5 |     let x: i32 = error;",
+        "error | meaning",
+        "[error] no such file",
+        "src/a.ts: error TS2304: Cannot find name",
+        "build: error: no such file",
+        "#0 /srv/shop.php(12): error()",
+    ],
+)
+def test_what_only_looks_like_a_prefix_stays(line: str) -> None:
+    assert without_prefixes(line) == line
 
 
 @pytest.mark.parametrize(
