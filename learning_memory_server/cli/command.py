@@ -180,7 +180,7 @@ class Offline(Stores):
         journal = Journal(settings.journal_directory)
         super().__init__(settings, journal, utc_now, Records(journal.memories))
         self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.effects.counts)
-        self.review = Review(self.answers, self.collector, self.shared)
+        self.review = Review(self.answers, self.collector, self.shared, self.value_log)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""
