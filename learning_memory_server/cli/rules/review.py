@@ -29,7 +29,7 @@ _MOST: Final = 10  # How many are asked about at once: a person reads no more wi
 _SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
 _KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, without my words", "u": "undo"}
 _OF_RULES: Final = "yenld"
-_ANSWERS: Final = {"yes": "y", "no": "n", "later": "l", "undo": "u"}  # Words of the command line, with their keys
+ANSWERS: Final = {"yes": "y", "no": "n", "later": "l", "undo": "u"}  # Words of the command line, with their keys
 
 commands = Commands()
 
@@ -120,14 +120,14 @@ def _by_answer(words: Sequence[str], *, never: bool) -> dict[str, str]:
     """Return the key of each id's answer, as in `yes ID ID no ID`; no key for ids without an answer."""
     found, key = dict[str, str](), "n" if never else ""
     for place, word in enumerate(words):
-        if word not in _ANSWERS:
+        if word not in ANSWERS:
             found[word] = key
         elif never:
             raise InvalidInputError("Give either --never or an answer before the ids.")
-        elif place + 1 == len(words) or words[place + 1] in _ANSWERS:
+        elif place + 1 == len(words) or words[place + 1] in ANSWERS:
             raise InvalidInputError(f"{word} to which ids? For example: review {word} ID ID")
         else:
-            key = _ANSWERS[word]
+            key = ANSWERS[word]
     if "" in found.values() and len(words) > 1:
         raise InvalidInputError("An answer comes before its ids. For example: review yes ID ID no ID")
     return found
@@ -166,7 +166,7 @@ def _find(name: str, stored: Offline, past: PastReport, project: str) -> _Item:
 
 def _require_answerable(key: str, item: _Item) -> None:
     if key not in item.keys:
-        can = ", ".join(word for word, each in _ANSWERS.items() if each in item.keys)
+        can = ", ".join(word for word, each in ANSWERS.items() if each in item.keys)
         raise InvalidInputError(f"{item.view()['id']} can be answered with {can}, not with {_KEYS[key]}.")
 
 
