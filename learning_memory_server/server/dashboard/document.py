@@ -89,9 +89,7 @@ class Dashboard:
             "entries": await asyncio.to_thread(self._entries, entries, folders),
             "open": [*map(entry_views.open_entry, _of(project, reversed(services.journal.open_entries())))],
             "axes": axes,
-            "values": [
-                _value(standing, axes, numbers) | self._never(standing.value.id) for standing in standings
-            ],
+            "values": [_value(standing, axes, numbers) | self._never(standing.value.id) for standing in standings],
             "advice": [_advice(each, said) for each in advice],
             "errors": await asyncio.to_thread(lambda: [*map(failure_views.repeated_error, errors)]),
             "shared": [
@@ -202,7 +200,7 @@ class Dashboard:
                     "members": [numbers[member.id] for member in cluster.members if member.id in numbers],
                 }
                 for cluster in found.clusters
-            ]
+            ],
         }
         return {**view, "notice": found.explanation} if found.explanation else view
 

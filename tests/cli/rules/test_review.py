@@ -14,8 +14,8 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.answer import Said
 from learning_memory_server.lessons.values.log import ValueLog
+from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.rule import OriginKind, RuleState
 from learning_memory_server.rules.log import RuleLog

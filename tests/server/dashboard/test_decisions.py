@@ -20,7 +20,7 @@ from tests.server.dashboard.seen import Seen, commands, count
 from tests.support import NOON
 
 pytestmark = IN_CHROMIUM
-SENTENCE = {
+SENTENCE: dict[str, Any] = {
     "id": f"suggestion_{'0123456789abcdef' * 2}",
     "kind": "rule",
     "project": CALLER.project,
@@ -106,9 +106,8 @@ def test_each_project_has_its_own_command_with_its_folder(seen: Seen) -> None:
     assert "In the folder of acme/blog" in tray
     # What is long can be read to its end, and hides nothing for good.
     shown.evaluate("scrollTo(0, document.body.scrollHeight)")
-    last = shown.locator("[data-waiting]").last.bounding_box()
-    bar = shown.locator("body > .tray").bounding_box()
-    assert last["y"] + last["height"] <= bar["y"]
+    last = shown.locator("[data-waiting]").last.evaluate("one => one.getBoundingClientRect().bottom")
+    assert last <= shown.locator("body > .tray").evaluate("one => one.getBoundingClientRect().top")
 
 
 def test_a_value_is_retired_or_reworded_as_a_rule(look: Look, filled: Path) -> None:
@@ -125,7 +124,7 @@ def test_a_value_is_retired_or_reworded_as_a_rule(look: Look, filled: Path) -> N
     value.get_by_role("button", name="Add to the decisions").click()
     assert commands(shown) == [
         f"learning-memory-server review no {name}",
-        "learning-memory-server rule add 'One file a worker; don’t share'",
+        "learning-memory-server rule add 'One file a worker; don\N{RIGHT SINGLE QUOTATION MARK}t share'",
     ]
 
 
@@ -189,5 +188,7 @@ def test_hostile_texts_stay_texts_in_reviews_and_commands(look: Look, filled: Pa
     for text in hostile:
         (quoted,) = shown.evaluate("(text) => [LM.command('rule', 'add', LM.plainSentence(text))]", text)
         # One word between quotes that no shell reads, or nothing at all.
-        assert re.fullmatch(r"learning-memory-server rule add ('[^'\"\\$`!%&|<>^\n\r-][^'\"\\$`!%&|<>^\n\r]*'|\w+|'')", quoted), quoted
+        assert re.fullmatch(
+            r"learning-memory-server rule add ('[^'\"\\$`!%&|<>^\n\r-][^'\"\\$`!%&|<>^\n\r]*'|\w+|'')", quoted
+        ), quoted
         assert len(shlex.split(quoted)) == 4

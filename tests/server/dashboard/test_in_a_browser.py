@@ -25,7 +25,14 @@ def test_clusters_are_in_words_with_what_they_teach_and_what_can_be_done(seen: S
     assert count(shown, "figure.chart") == 0
     for number in range(3):
         card = shown.locator("[data-cluster]").nth(number).inner_text()
-        for words in ("10 entries about ", "Watch for this: ", " confirmed\n", " falsified\n", "See the ten", "Make it a rule"):
+        for words in (
+            "10 entries about ",
+            "Watch for this: ",
+            " confirmed\n",
+            " falsified\n",
+            "See the ten",
+            "Make it a rule",
+        ):
             assert words in card, card
     shown.get_by_role("link", name="See the ten").first.click()
     panel = shown.locator("dialog[open]").inner_text()

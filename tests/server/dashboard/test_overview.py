@@ -67,7 +67,8 @@ def test_the_overview_says_nothing_twice_and_its_columns_end_together(seen: Seen
     assert len(texts) == len(set(texts))
     assert shown.locator("main").inner_text().count("as agents say") == 1
     ends = shown.eval_on_selector_all(
-        ".columns > .card", "all => all.map((one) => one.getBoundingClientRect()).map(({top, bottom}) => [top, bottom].map(Math.round))"
+        ".columns > .card",
+        "all => all.map((one) => one.getBoundingClientRect()).map(({top, bottom}) => [top, bottom].map(Math.round))",
     )
     assert len(ends) >= 4
     for top, bottom in ends:
@@ -95,7 +96,11 @@ def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[...
     assert shown.locator(".columns .key").inner_text().split() == ["confirmed", "falsified", "abandoned"]
     # Tiles say which direction is good, and lead to what they count.
     tiles = shown.locator(".figures .tile").all_inner_texts()
-    assert [re.findall(r"worse|better", each) for each in tiles] == [["worse", "better"], ["worse", "better"], ["worse", "better"]]
+    assert [re.findall(r"worse|better", each) for each in tiles] == [
+        ["worse", "better"],
+        ["worse", "better"],
+        ["worse", "better"],
+    ]
     assert shown.locator(".figures a").evaluate_all("all => all.map((one) => one.getAttribute('href'))") == [
         "#/entries?days=7",
         "#/failures",

@@ -33,7 +33,7 @@ LM.views.push({
   },
 });
 
-LM.tooFew = (name, axis) => LM.nothing(`${axis.wanted.toLocaleString("en")} of ${axis.needed.toLocaleString("en")}`, `So many entries have ${name === "full" || name === "strategy" ? "been resolved" : `a ${name.replace("_", " ")}`}, of those that clusters need.`);
+LM.tooFew = (name, axis) => LM.nothing(`${axis.wanted.toLocaleString("en")} of ${axis.needed.toLocaleString("en")} entries`, `Clusters appear once ${axis.needed.toLocaleString("en")} entries ${name === "full" || name === "strategy" ? "are resolved" : `have a ${name.replace("_", " ")}`}.`);
 
 LM.clusterCard = (axis, cluster, number) => {
   const members = cluster.members.map((each) => LM.data.entries[each]);
