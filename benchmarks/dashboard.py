@@ -25,6 +25,7 @@ from learning_memory_server.server.settings import load_settings
 
 SIZES = (100, 1_000, 5_000, 20_000)
 _LOADS = 5
+_MAP = "clusters?map=shown"
 _DRAWN = """() => new Promise((done) => {
   const look = () => document.documentElement.dataset.drawn ? done(performance.now()) : requestAnimationFrame(look);
   look();
@@ -81,7 +82,7 @@ def measure(sizes: tuple[int, ...] = SIZES) -> None:
             storage.mkdir(mode=0o700)
             asyncio.run(populate(storage, size, embedder))
             first, again, spent = asyncio.run(_make(storage, ScatteringEmbedder(embedder), file))
-            drawn = [_draw(file, view) for view in ("overview", "map")]
+            drawn = [_draw(file, view) for view in ("overview", _MAP)]
             overview, its_map = ("no browser" if each is None else f"{each:.2f}" for each in drawn)
             megabytes = file.stat().st_size / 1e6
             print(

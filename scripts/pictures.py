@@ -17,7 +17,7 @@ from learning_memory_server.cli.demo import open_example
 from learning_memory_server.server.dashboard.page import page
 
 IMAGES: Final = Path(__file__).parents[1] / "docs" / "images"
-VIEWS: Final = ("overview", "map")
+VIEWS: Final = ("overview", "clusters")
 _SIZE: Final = {"width": 1280, "height": 1000}
 
 

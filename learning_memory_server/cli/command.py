@@ -218,7 +218,7 @@ class Offline(Stores):
         """The lessons that wait for an answer."""
         from learning_memory_server.sharing.review import Review
 
-        return Review(self.answers, self.collector, self.shared)
+        return Review(self.answers, self.collector, self.shared, self.value_log)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""

@@ -12,8 +12,9 @@ import typer
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.learning import read_lesson
-from learning_memory_server.cli.rules.report import document_of
+from learning_memory_server.cli.rules.review import suggested
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.rules.past.report import Line, PastReport
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.locations import is_attended
@@ -30,7 +31,7 @@ async def dashboard(
     project: command.ProjectOption = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
 ) -> command.Result:
-    """Draw what was learned: one page with a map of experiences, calibration, values and everything else.
+    """Draw what was learned: one page with decisions, errors, clusters, values and everything else.
 
     The page is one file that only you can read, and needs no network. It holds
     all texts that are stored: think before you pass it on.
@@ -42,16 +43,17 @@ async def dashboard(
     # The report is about the project of the folder in which the command runs.
     here = command.current_project(settings)
     is_read = project in {None, here} and is_attended(os.environ)
-    lines = document_of((await read_lesson(settings)).past)["lines"] if is_read else []
-    past = [{**each, "project": here} for each in lines]
+    report = (await read_lesson(settings)).past if is_read else PastReport()
+    past = [_line(each, here) for each in report.lines]
     async with open_connection(settings, "dashboard") as connection:
         try:
-            # After a large import the index takes minutes: the map says how much of it is there.
+            # After a large import the index takes minutes: the page says how much of it is there.
             await connection.run("complete", within=timeouts.DASHBOARD_INDEX)
         except LearningMemoryError as error:
-            out.notice(f"{error.sentence} The page has no map.")
+            out.notice(f"{error.sentence} The page has no clusters.")
         folders = command.folders_here(settings)
-        packed = (await connection.run("page_data", project=project, folders=folders, past=past))["document"]
+        given = {"project": project, "folders": folders, "past": past, "suggestions": suggested(report)}
+        packed = (await connection.run("page_data", **given))["document"]
     content = page(zlib.decompress(b64decode(packed)).decode()).encode()
     try:
         files.replace(path, content)
@@ -62,6 +64,18 @@ async def dashboard(
     if not no_open and out.is_for_people():
         webbrowser.open(path.absolute().as_uri())
     return command.Result({"path": str(path), "bytes": len(content)})
+
+
+def _line(line: Line, project: str) -> dict[str, str]:
+    """Return a line of the report as the page shows it, with the error and the suggestion that it is about."""
+    return {
+        "project": project,
+        "label": line.label,
+        "text": line.text,
+        "error": line.figures.line if line.figures else "",
+        "command": line.figures.command if line.figures else "",
+        "suggestion": line.offered.suggestion.id if line.offered else "",
+    }
 
 
 def _require_replaceable(path: Path) -> None:

@@ -12,9 +12,11 @@ from typing import Final
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.journal.answers import Answers
+from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
 from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.value import Value
 from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.sharing.shared import SharedLessons
 
@@ -27,6 +29,7 @@ class AnswerableKind(StrEnum):
     SHARED = "shared"
     IMPORTED = "imported"
     OWN = "own"  # A lesson of this machine: it needs no yes, and may get a `never`
+    VALUE = "value"  # A value: the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Review:
     answers: Answers
     entries: ObservationCollector
     shared: SharedLessons
+    values: Records[Value]
 
     def waiting(self, project: str, now: datetime) -> list[Answerable]:
         """Return the lessons of a project that wait for an answer, the oldest first."""
@@ -63,8 +67,10 @@ class Review:
     def find(self, name: str, project: str) -> Answerable:
         """Return the lesson whose id this is, or begins with this: answered or not, of others or of this machine.
 
+        Of a value, the id is whole.
+
         Raises:
-            NotFoundError: If no lesson of the project has such an id, or several have.
+            NotFoundError: If no lesson and no value of the project has such an id, or several have.
         """
         known = self.known(project)
         own = next((each for each in self.entries.look_up([name]).found if each.resolution), None)
@@ -73,6 +79,10 @@ class Review:
             return known[found[0]]
         if own and own.project == project:
             return _lesson(own, AnswerableKind.OWN, "own")
+        value = self.values.find(name)
+        if value and value.project == project:
+            about = value.id, AnswerableKind.VALUE, project, value.text, "", "a value", value.created_at
+            return Answerable(*about, is_told=True)
         raise NotFoundError(
             f"{len(found) or 'No'} lessons of this project have an id that begins with {name!r}.",
             hint="`learning-memory-server review` shows the ids.",

@@ -10,6 +10,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.sharing.review import AnswerableKind, Review
@@ -26,7 +27,7 @@ class Queue:
         self.answers = Answers(self.journal.answers)
         entries = ObservationCollector(self.journal, lambda: NOON)
         entries.add_resolved(list(found))
-        self.review = Review(self.answers, entries, SharedLessons())
+        self.review = Review(self.answers, entries, SharedLessons(), ValueLog(self.journal.values))
 
     def waiting(self, now: datetime = NOON) -> list[str]:
         return [each.id for each in self.review.waiting("shop", now)]

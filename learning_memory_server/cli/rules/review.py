@@ -1,7 +1,7 @@
 """`review`: sentences that may become rules, and lessons of others, until a person has answered."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -16,10 +16,11 @@ from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_wor
 from learning_memory_server.cli.rules.keeping import sentence
 from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.cli.rules.report import show_skipped
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.rules.past.report import Offered, PastReport
+from learning_memory_server.rules.suggesting import suggestions
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
 from learning_memory_server.sharing.review import Answerable
@@ -28,6 +29,7 @@ _MOST: Final = 10  # How many are asked about at once: a person reads no more wi
 _SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
 _KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, without my words", "u": "undo"}
 _OF_RULES: Final = "yenld"
+ANSWERS: Final = {"yes": "y", "no": "n", "later": "l", "undo": "u"}  # Words of the command line, with their keys
 
 commands = Commands()
 
@@ -78,8 +80,11 @@ class _Item:
 
 @commands.command(json_help="Print one JSON document, and ask nothing.")
 async def review(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="An id from the list; with --never, also a lesson of yours.")
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...", help="Ids from the list, after `yes`, `no`, `later` or `undo`; also a lesson of yours."
+        ),
     ] = None,
     never: Annotated[
         bool, typer.Option("--never", help="Never give this lesson as advice; searches still find it.")
@@ -95,18 +100,20 @@ async def review(
     from calls that you refused, and from past sessions. Shows at most ten, with
     the places where each is said. One key answers: y yes, e edit, n no, l
     later, d yes without your own words and the call that you refused, u undo;
-    for several, such as `y 1 3 n 2`. Only a person in a terminal can answer;
-    elsewhere, all are listed.
+    for several, such as `y 1 3 n 2`. With ids, such as `review yes ID ID no
+    ID`, shows what the answers will do, and asks once. Only a person in a
+    terminal can answer; elsewhere, all are listed.
     """
     settings = open_settings()
     stored, here = Offline(settings), current_project(settings)
     project = chosen_project(project, stored) or here
-    if name is not None:
-        lesson = stored.review.find(name, project)
-        only_you("review", name, "--never" if never else "")
-        keys = ["n"] if never else [key for key, _ in _ask_for([_Item(lesson=lesson)])]
-        await _answer_lessons(settings, [(lesson, _SAID[key]) for key in keys], project)
-        left = len(Offline(settings).review.waiting(project, utc_now()))
+    if ids:
+        keys = _by_answer(ids, never=never)
+        for each in keys:
+            if not each.startswith(suggestions.PREFIX):
+                stored.review.find(each, project)  # What does not exist needs no terminal
+        only_you("review", *ids, "--never" if never else "")
+        left = await _answer_named(settings, stored, keys, project, is_sure=never)
     else:
         # The files and the sessions of another project are read in its folder.
         past = (await read_lesson(settings)).past if project == here else PastReport()
@@ -117,6 +124,77 @@ async def review(
         left = len(items) - await _answer_all(settings, items[:_MOST], past, project)
     out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
     return Result({"waiting": left})
+
+
+def _by_answer(words: Sequence[str], *, never: bool) -> dict[str, str]:
+    """Return the key of each id's answer, as in `yes ID ID no ID`; no key for ids without an answer."""
+    found, key = dict[str, str](), "n" if never else ""
+    for place, word in enumerate(words):
+        if word not in ANSWERS:
+            found[word] = key
+        elif never:
+            raise InvalidInputError("Give either --never or an answer before the ids.")
+        elif place + 1 == len(words) or words[place + 1] in ANSWERS:
+            raise InvalidInputError(f"{word} to which ids? For example: review {word} ID ID")
+        else:
+            key = ANSWERS[word]
+    if "" in found.values() and len(words) > 1:
+        raise InvalidInputError("An answer comes before its ids. For example: review yes ID ID no ID")
+    return found
+
+
+async def _answer_named(
+    settings: Settings, stored: Offline, keys: Mapping[str, str], project: str, *, is_sure: bool
+) -> int:
+    """Keep the answers to things that are named, after one question unless `is_sure`; return how many still wait."""
+    has_suggestion = any(name.startswith(suggestions.PREFIX) for name in keys)
+    past = (await read_lesson(settings)).past if has_suggestion else PastReport()
+    named = [(key, _find(name, stored, past, project)) for name, key in keys.items()]
+    if not all(keys.values()):
+        said = _ask_for([item for _, item in named])
+    else:
+        for key, item in named:
+            _require_answerable(key, item)
+        said = named if is_sure or _agrees(named, past) else []
+    await _keep(settings, said, past, project)
+    answered = sum(key != "u" for key, item in said if item.offered)
+    return len(_waiting(Offline(settings), past, project)) - answered
+
+
+def _find(name: str, stored: Offline, past: PastReport, project: str) -> _Item:
+    """Return what waits under an id, or under the beginning of one: `NotFoundError` if nothing does."""
+    if not name.startswith(suggestions.PREFIX):
+        return _Item(lesson=stored.review.find(name, project))
+    found = [each for each in past.suggestions if each.suggestion.id.startswith(name)]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"{len(found) or 'No'} suggestions of this project have an id that begins with {name!r}.",
+            hint="It may be answered already. `learning-memory-server review --json` shows the ids.",
+        )
+    return _Item(offered=found[0])
+
+
+def _require_answerable(key: str, item: _Item) -> None:
+    if key not in item.keys:
+        can = ", ".join(word for word, each in ANSWERS.items() if each in item.keys)
+        raise InvalidInputError(f"{item.view()['id']} can be answered with {can}, not with {_KEYS[key]}.")
+
+
+def _agrees(named: Sequence[tuple[str, _Item]], past: PastReport) -> bool:
+    """Show what the answers will do, and ask once. Enter is no: a pasted text may end with one."""
+    _show([item for _, item in named], [_KEYS[key] for key, _ in named])
+    accepted = {number: item.offered for number, (key, item) in enumerate(named, 1) if item.offered and key == "y"}
+    show_limits(accepted, past)
+    if out.agrees(f"Keep {'this answer' if len(named) == 1 else f'these {len(named):,} answers'}?"):
+        return True
+    out.say("Nothing was kept.")
+    return False
+
+
+def suggested(past: PastReport) -> list[dict[str, object]]:
+    """Return the suggestions that wait for an answer, as the page shows them."""
+    items = [_Item(offered=each) for each in past.suggestions]
+    return [{**each.view(), "where": each.where} for each in items]
 
 
 def _waiting(stored: Offline, past: PastReport, project: str) -> list[_Item]:
@@ -139,11 +217,13 @@ def _listed(items: Sequence[_Item]) -> Result:
     return Result({"results": views, "count": len(items)})
 
 
-def _show(items: Sequence[_Item]) -> None:
+def _show(items: Sequence[_Item], answers: Sequence[str] = ()) -> None:
+    """Print the items with their numbers, and with the answers that they get if these are known."""
     for number, each in enumerate(items, 1):
         view = each.view()
+        lead = f"{number:>2}  {f'{answers[number - 1]:<5}  ' if answers else ''}"
         out.say()
-        out.hanging(Text(f"{number:>2}  ", "bold"), Text(out.one_line(str(view["text"])), "bold"))
+        out.hanging(Text(lead, "bold"), Text(out.one_line(str(view["text"])), "bold"))
         words = each.offered.suggestion.words if each.offered else ""
         facts = [("words", "" if words == view["text"] else words), ("when", str(view["about"]))]
         facts += [("where", each.where), ("from", each.fared)]
@@ -156,8 +236,14 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
     """Show the items, ask once, and keep the answers; return how many there are."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
-    answers, lessons = SuggestionAnswers(past, utc_now()), list[tuple[Answerable, Said]]()
     said = _ask_for(items)
+    await _keep(settings, said, past, project)
+    return len([key for key, _ in said if key != "u"])
+
+
+async def _keep(settings: Settings, said: Sequence[tuple[str, _Item]], past: PastReport, project: str) -> None:
+    """Keep the answers, each with its key."""
+    answers, lessons = SuggestionAnswers(past, utc_now()), list[tuple[Answerable, Said]]()
     for key, item in said:
         if item.lesson:
             lessons.append((item.lesson, _SAID[key]))
@@ -172,7 +258,6 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
             answers.accept(item.offered, text=text, drops_words=key == "d" or bool(text and _drops_words()))
     await answers.write(settings, "review")
     await _answer_lessons(settings, lessons, project)
-    return len([key for key, _ in said if key != "u"])
 
 
 def _edited(settings: Settings, text: str) -> str:

@@ -281,6 +281,10 @@ class ExperienceClusterer:
         self.one_fit = asyncio.Lock()
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
 
+    def least(self, axis: Axis) -> int:
+        """Return the fewest experiences on an axis that are clustered."""
+        return _LEAST[axis] if self.min_experiences is None else self.min_experiences
+
     async def cluster_axis(self, axis: Axis, project: str | None = None, budget: Budget = _CLUSTERS) -> AxisClusters:
         """Return the axis's clusters, after a fit unless a large store has one. Those of one project have own ids.
 
@@ -291,8 +295,7 @@ class ExperienceClusterer:
         until = asyncio.get_running_loop().time() + seconds
         await self.writer.settle(min(timeouts.SETTLE, seconds))
         if (axis, project) not in self._axes:
-            least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
-            self._axes[axis, project] = LiveAxis(axis, project, least, self)
+            self._axes[axis, project] = LiveAxis(axis, project, self.least(axis), self)
         return await self._axes[axis, project].clusters(
             until if self.index.is_on_server else None, self.index.with_budget(budget)
         )

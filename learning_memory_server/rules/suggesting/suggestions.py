@@ -27,6 +27,7 @@ from learning_memory_server.rules.suggesting.preferences import preferences_of
 from learning_memory_server.rules.suggesting.refusals import can_be_kept
 
 _QUESTION: Final = re.compile(r"\?(?:\W|$)")
+PREFIX: Final = "suggestion_"  # Of the id of a suggestion
 _HEX: Final = 32  # Digits of an id: 128 bits
 _COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
 _OPEN: Final = (RuleState.ACCEPTED, RuleState.POSTPONED)  # Of a rule in another store, before and after an import
@@ -36,7 +37,7 @@ _LATER: Final = timedelta(days=limits.LATER_DAYS)
 def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
     """Return the id of a suggestion, which is the same each time."""
     named = f"{kind}\0{text}\0{project}"
-    return f"suggestion_{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
+    return f"{PREFIX}{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
 
 
 def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = "") -> Suggestion:

@@ -201,7 +201,7 @@ class Services(Indexed):
             clock=clock,
         )
         self.hooks = Hooks(self.advisor)
-        self.review = Review(self.answers, collector, self.shared)
+        self.review = Review(self.answers, collector, self.shared, self.value_log)
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))
 

@@ -13,7 +13,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
 from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.lessons.values.log import Standing, weigh_all
@@ -62,11 +62,12 @@ class Dashboard:
         project: str | None = None,
         folders: Mapping[str, str] = MappingProxyType({}),
         past: Sequence[Mapping[str, Any]] = (),
+        suggestions: Sequence[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
         """Return the data of the page, of one project or of all.
 
         `folders` has the folder of each project for which one is known: its files show what became of anchors. `past`
-        has the lines of the report about past sessions.
+        has the lines of the report about past sessions, and `suggestions` the sentences that may become rules.
         """
         services = self.services
         entries = services.collector.list_resolved(EntryQuery(project=project))
@@ -89,7 +90,7 @@ class Dashboard:
             "entries": await asyncio.to_thread(self._entries, entries, folders),
             "open": [*map(entry_views.open_entry, _of(project, reversed(services.journal.open_entries())))],
             "axes": axes,
-            "values": [_value(standing, axes, numbers) for standing in standings],
+            "values": [_value(standing, axes, numbers) | self._never(standing.value.id) for standing in standings],
             "advice": [_advice(each, said) for each in advice],
             "errors": await asyncio.to_thread(lambda: [*map(failure_views.repeated_error, errors)]),
             "shared": [
@@ -100,7 +101,7 @@ class Dashboard:
                 {**memory_views.memory(each, replaced.get(each.id, "")), "text": each.text[: limits.PAGE_MEMORY_MAX]}
                 for each in _of(project, reversed(services.memory_log.all()))
             ],
-            "waiting": await asyncio.to_thread(self._waiting, named),
+            "waiting": [*suggestions, *await asyncio.to_thread(self._waiting, named)],
             "rules": self._rules(project),
             "past": [*past],
             "shown": await asyncio.to_thread(_shown, project, services.advice_log, services.effects),
@@ -113,11 +114,11 @@ class Dashboard:
             own = [entry for entry in entries if entry.project == name]
             entry_notes.freshness.look(own, name, folder)
             notes |= entry_notes.of(own, folder)
-        is_never = self.services.answers.is_never
-        return [
-            entry_views.whole_entry(entry) | notes[entry.id] | ({"never": True} if is_never(entry.id) else {})
-            for entry in entries
-        ]
+        return [entry_views.whole_entry(entry) | notes[entry.id] | self._never(entry.id) for entry in entries]
+
+    def _never(self, name: str) -> dict[str, bool]:
+        """Return whether a person wants a thing never shown unasked, as the page has it: only if so."""
+        return {"never": True} if self.services.answers.is_never(name) else {}
 
     def _rules(self, project: str | None) -> list[dict[str, Any]]:
         """Return the accepted rules with how they fared, those that were broken most often first."""
@@ -137,7 +138,7 @@ class Dashboard:
         return [fields(Answerable, each) for each in sorted(found, key=lambda each: (each.since, each.id))]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
-        """Return the map and the clusters of each axis; without an index, only why there is none."""
+        """Return the map and the clusters of each axis, and how many entries it needs; or why there is none."""
         try:
             # Both wait for a child that is starting.
             places, *clusters = await asyncio.gather(
@@ -182,14 +183,17 @@ class Dashboard:
         return await asyncio.to_thread(place_all)
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
+        clusterer = self.services.clusterer
+        needed = {"needed": clusterer.least(axis)}
         try:
-            found: AxisClusters = await self.services.clusterer.cluster_axis(
-                axis, project, Budget(index=timeouts.DASHBOARD_SETTLE)
-            )
+            found: AxisClusters = await clusterer.cluster_axis(axis, project, Budget(index=timeouts.DASHBOARD_SETTLE))
+        except InsufficientDataError:
+            return {**needed, "clusters": []}
         except LearningMemoryError as error:
-            return {"clusters": [], "notice": error.message}
+            return {**needed, "clusters": [], "notice": error.message}
         now = self.services.clock()
-        view = {
+        view: dict[str, Any] = {
+            **needed,
             "clusters": [
                 {
                     **value_views.cluster(cluster, now),
@@ -197,7 +201,7 @@ class Dashboard:
                     "members": [numbers[member.id] for member in cluster.members if member.id in numbers],
                 }
                 for cluster in found.clusters
-            ]
+            ],
         }
         return {**view, "notice": found.explanation} if found.explanation else view
 

@@ -66,13 +66,15 @@ async def page_data(
     project: str | None,
     folders: dict[str, str],
     past: list[dict[str, Any]] = [],  # noqa: B006 - it is only read
+    suggestions: list[dict[str, Any]] = [],  # noqa: B006 - it is only read
 ) -> dict[str, Any]:
     """Gather the data of the page, of one project or of all, as compressed JSON text in base64.
 
-    `past` has the lines of the report about past sessions, which the hub does not read.
+    `past` has the lines of the report about past sessions, which the hub does not read, and `suggestions` the sentences
+    that may become rules.
     """
     report("Gathering what was learned")
-    document = await services.dashboard.document(project, folders, past)
+    document = await services.dashboard.document(project, folders, past, suggestions)
 
     def packed() -> str:
         return b64encode(zlib.compress(as_text(document).encode())).decode()

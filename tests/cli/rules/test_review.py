@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -13,10 +14,14 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import Lesson
-from tests.command_line import printed, refusal
-from tests.server.dashboard.making import entry
+from learning_memory_server.model.rule import OriginKind, RuleState
+from learning_memory_server.rules.log import RuleLog
+from learning_memory_server.rules.suggesting.suggestions import suggestion_id
+from tests.command_line import in_line, printed, refusal
+from tests.server.dashboard.making import entry, value
 from tests.sharing.repositories import git
 from tests.support import MINUTES, NOON
 from tests.terminals import on_a_terminal, read_until
@@ -50,7 +55,7 @@ def review(environment: dict[str, str], journal: Journal) -> Callable[..., str]:
         with on_a_terminal(environment, "review", *arguments, output=True) as (process, terminal):
             shown = b""
             for each in typed:
-                shown += read_until(terminal, b"): ")
+                shown += read_until(terminal, b": ")
                 os.write(terminal, each.encode() + b"\n")
             shown += read_until(terminal, b"lists all.")
             process.wait(MINUTES)
@@ -83,6 +88,64 @@ def test_what_is_not_understood_is_asked_again(review: Any, journal: Journal, wr
     assert said(journal) == {IDS[0]: Said.YES, IDS[1]: Said.YES}
 
 
+def test_answers_to_several_ids_are_shown_once_and_asked_about_once(review: Any, journal: Journal) -> None:
+    named = ("yes", IDS[1], "no", IDS[0])
+    shown = review("y", arguments=named)
+    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown)
+    assert re.search(rf"1  yes +{LESSONS[1]}", plain)
+    assert re.search(rf"2  no +{LESSONS[0]}", plain)
+    assert shown.count("[y/N]") == 1
+    assert said(journal) == {IDS[0]: Said.NEVER, IDS[1]: Said.YES}
+    review("y", arguments=("later", IDS[0], "undo", IDS[1]))
+    assert said(journal) == {IDS[0]: Said.NEVER, IDS[1]: Said.UNDO}
+
+
+def test_enter_keeps_no_answer(review: Any, journal: Journal) -> None:
+    # A command that was copied may end with a line feed.
+    assert "Nothing was kept." in review("", arguments=("yes", *IDS))
+    assert said(journal) == {}
+
+
+def test_a_sentence_and_a_lesson_are_answered_together(review: Any, journal: Journal, tmp_path: Path) -> None:
+    (tmp_path / "garden" / "CLAUDE.md").write_text("- Never push to main.\n", "utf-8")
+    project = "garden"
+    name = suggestion_id(OriginKind.FILE, "Never push to main.", project)
+    shown = review("y", arguments=("yes", name[:20], IDS[0]))
+    assert "1 rule kept" in shown
+    assert [(each.text, each.state) for each in RuleLog(Journal(journal.path).rules).all()] == [
+        ("Never push to main.", RuleState.ACCEPTED)
+    ]
+    assert said(journal) == {IDS[0]: Said.YES}
+    assert "1 thing still waits" in shown
+
+
+def test_a_value_is_retired_and_taken_back(review: Any, journal: Journal) -> None:
+    retired = value(1, "Water at night", (IDS[0],))
+    ValueLog(journal.values).add(replace(retired, project="garden"))
+    review("y", arguments=("no", retired.id))
+    assert said(journal) == {retired.id: Said.NEVER}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("yes",), "yes to which ids?"),
+        ((IDS[0], "yes", IDS[1]), "An answer comes before its ids"),
+        (("yes", "no", IDS[0]), "yes to which ids?"),
+        (("--never", "yes", IDS[0]), "either --never or an answer"),
+        (("yes", "suggestion_0"), "No suggestions of this project"),
+        (("yes", "ghap_0"), "No lessons of this project"),
+    ],
+)
+def test_answers_that_cannot_be_read_are_refused_with_the_right_form(
+    environment: dict[str, str], journal: Journal, arguments: tuple[str, ...], words: str
+) -> None:
+    with on_a_terminal(environment, "review", *arguments, output=True) as (process, terminal):
+        assert words in in_line(read_until(terminal, b"\0").decode())
+        assert process.wait(MINUTES) == 1
+    assert said(journal) == {}
+
+
 def test_an_answer_is_taken_back(review: Any, journal: Journal) -> None:
     review("n 1 y 2")
     review("u", arguments=(IDS[0],))
@@ -96,6 +159,7 @@ def test_without_a_terminal_all_are_listed_and_nothing_is_answered(run: Any, jou
     assert "  2 in garden for your yes: `learning-memory-server review`\n" in printed(run("status"))
     assert "Only you can do this" in refusal(run("review", IDS[0]))
     assert "Only you can do this" in refusal(run("review", IDS[0], "--never"))
+    assert f"review yes {IDS[0]} no {IDS[1]}" in in_line(refusal(run("review", "yes", IDS[0], "no", IDS[1])))
     assert said(journal) == {}
 
 

@@ -5,7 +5,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-VIEWS = ("overview", "entries", "failures", "rules", "advice", "values", "memories", "calibration", "map")
+VIEWS = (
+    *("overview", "reviews", "entries", "failures", "clusters"),
+    *("values", "rules", "advice", "memories", "calibration"),
+)
+MAP = "clusters?map=shown"
 
 
 class Seen:

@@ -79,7 +79,7 @@ def test_counts_agree(look: Look, storage: Path, status: Any, page: Path, projec
     assert is_open == status["entries"]["open"]
     assert [errors, failed] == [status["errors"], status["failures"]]
     counts = status["shown"]
-    assert told_here[:3] == [counts["times"], counts["helped"], counts["misled"]]
+    assert told_here == []
     assert (
         shown.locator(".told")
         .inner_text()

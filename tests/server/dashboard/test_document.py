@@ -113,7 +113,8 @@ async def test_a_project_has_only_its_own(services: Services) -> None:
     document = await gathered(services, "mine")
     assert len(document["entries"]) == len(document["axes"]["full"]["of"]) == 4
     assert "theirs" not in json.dumps(document)
-    assert "needs" in document["axes"]["full"]["notice"]
+    assert document["axes"]["full"]["needed"] == 20
+    assert document["axes"]["root_cause"]["needed"] == 8
 
 
 @pytest.mark.slow

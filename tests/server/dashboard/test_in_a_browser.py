@@ -14,23 +14,54 @@ from learning_memory_server.lessons.calibration import bins, forecasts_of, score
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import HOSTILE, THEMES, entry, fill_with_hostile_texts, learn, nothing
-from tests.server.dashboard.seen import VIEWS, Seen, count
+from tests.server.dashboard.seen import MAP, VIEWS, Seen, count
 
 pytestmark = IN_CHROMIUM
 
 
-def test_the_map_draws_experiences_with_outcomes_and_names_clusters(seen: Seen) -> None:
-    shown = seen.view("map")
+def test_clusters_are_in_words_with_what_they_teach_and_what_can_be_done(seen: Seen) -> None:
+    shown = seen.view("clusters")
+    assert count(shown, "[data-cluster]") == 3
+    assert count(shown, "figure.chart") == 0
+    for number in range(3):
+        card = shown.locator("[data-cluster]").nth(number).inner_text()
+        for words in (
+            "10 entries about ",
+            "Watch for this: ",
+            " confirmed\n",
+            " falsified\n",
+            "See the ten",
+            "Make it a rule",
+        ):
+            assert words in card, card
+    shown.get_by_role("link", name="See the ten").first.click()
+    panel = shown.locator("dialog[open]").inner_text()
+    assert "Members" in panel
+    assert "Watch for this" in panel
+    shown.keyboard.press("Escape")
+    panels = []
+    for number in range(3):
+        shown.get_by_role("link", name="See the ten").nth(number).click()
+        panels.append(shown.locator("dialog[open]").inner_text())
+        shown.keyboard.press("Escape")
+    # Both values were drawn from the same cluster.
+    assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
+
+
+def test_the_map_beside_the_clusters_draws_experiences_with_outcomes(seen: Seen) -> None:
+    shown = seen.view("clusters")
+    shown.get_by_role("button", name="Map").click()
+    shown.locator("figure.chart").wait_for()
+    assert "map=shown" in shown.evaluate("location.hash")
     assert count(shown, '[data-mark="dot"] path') == 30
     # A circle, a diamond and a triangle.
     shapes = shown.eval_on_selector_all('[data-mark="dot"] path', "all => all.map(one => one.getAttribute('d'))")
     assert len(set(shapes)) == 3
-    assert count(shown, '[data-mark="hull"] path') == 3
-    assert count(shown, "[data-cluster]") == 3
-    names = shown.locator('[data-mark="text"] text').all_text_contents()
-    assert names
-    assert len(names) == 3
-    assert all(name.startswith("Watch for this: ") for name in names)
+    # Colour is the outcome, here as elsewhere.
+    looks = shown.eval_on_selector_all(
+        '[data-mark="dot"] path', "all => all.map(one => `${one.getAttribute('d')} ${getComputedStyle(one).fill}`)"
+    )
+    assert len(set(looks)) == 3
     shown.locator('[data-mark="dot"] path').last.hover()
     tip = shown.locator('[data-mark="tip"]')
     tip.get_by_text("case").first.wait_for()
@@ -38,18 +69,6 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(seen: Seen) 
     shown.locator('[data-mark="dot"] path').last.click()
     assert "Hypothesis" in shown.locator("dialog[open]").inner_text()
     shown.keyboard.press("Escape")
-    shown.locator("[data-cluster]").first.click()
-    panel = shown.locator("dialog[open]").inner_text()
-    assert "Members" in panel
-    assert "Watch for this" in panel
-    shown.keyboard.press("Escape")
-    panels = []
-    for number in range(3):
-        shown.locator("[data-cluster]").nth(number).click()
-        panels.append(shown.locator("dialog[open]").inner_text())
-        shown.keyboard.press("Escape")
-    # Both values were drawn from the same cluster.
-    assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
     shown.get_by_role("button", name="root_cause").click()
     expect(shown.locator('[data-mark="dot"] path')).to_have_count(15)
 
@@ -112,15 +131,15 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
 
 
 def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
-    shown = seen.view("map")
+    shown = seen.view(MAP)
     shown.keyboard.press("/")
     shown.keyboard.type("invoice PRICE")
     shown.get_by_text("10 of 30 entries match.").wait_for()
     assert count(shown, '[data-mark="dot"] path') == 10
     counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
-    # Ten entries and what was found in clusters; the entry that advice was shown for is about it, and nothing else is.
-    assert counts[1:] == ["10", "0", "0", "1", "0", "0", "10"]
-    for name in VIEWS[1:]:
+    # Ten entries, all clusters; the entry that advice was shown for is about it, and nothing else is.
+    assert counts[1:] == ["10", "0", "3", "0", "0", "1", "0"]
+    for name in [each for each in VIEWS[1:] if each != "reviews"]:
         shown.locator(f"nav [data-view={name}]").focus()
         shown.keyboard.press("Enter")
         shown.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
@@ -215,7 +234,7 @@ def test_every_view_prints_black_on_white_and_whole(look: Look, filled: Path) ->
         assert [each["text"] for each in texts if each["left"] < 0 or each["right"] > 794] == [], name
         for hidden in ("nav", "#search", ".cursor", ".switch button"):
             assert not any(each.is_visible() for each in shown.locator(hidden).all()), (name, hidden)
-    shown = seen.view("map")
+    shown = seen.view(MAP)
     shown.set_viewport_size({"width": 1280, "height": 900})
     shown.evaluate(
         """() => {
@@ -225,8 +244,8 @@ def test_every_view_prints_black_on_white_and_whole(look: Look, filled: Path) ->
         }"""
     )
     assert shown.pdf(format="A4").startswith(b"%PDF")
-    # Drawn anew for the paper: scaled down, its words would be too small.
-    assert shown.evaluate("window.onPaper") <= 700 < shown.evaluate("window.onScreen")
+    # Drawn anew for the paper, where it has no cards beside it.
+    assert shown.evaluate("window.onScreen") < shown.evaluate("window.onPaper") <= 700
     shown.evaluate("LM.go({show: LM.data.entries[0].id})")
     shown.locator("dialog[open]").wait_for()
     assert "Hypothesis" in shown.locator("dialog").inner_text()
@@ -240,7 +259,6 @@ def test_hostile_texts_stay_texts_everywhere(look: Look, write: Callable[..., Pa
         assert shown.evaluate("window.pwned") is None
         assert count(shown, "main script, main img, main iframe, main a[href^=javascript]") == 0
         assert shown.evaluate("document.documentElement.scrollWidth") <= 390, name
-    shown = seen.view("map")
     for number in range(len(HOSTILE)):
         shown.evaluate(f"LM.reveal(LM.data.entries[{number}].id)")
         assert count(shown, "dialog[open] script, dialog[open] img, dialog[open] svg[onload]") == 0
@@ -265,13 +283,13 @@ async def one_theme(services: Services) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words", "signs"),
-    [(nothing, "Nothing is on the map yet.", 0), (one_entry, "needs", 1), (one_theme, "1 cluster", 24)],
+    [(nothing, "Nothing recurs yet.", 0), (one_entry, "1 of 20", 0), (one_theme, "24 entries about", 24)],
 )
 def test_small_stores_look_meant(
     look: Look, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str, signs: int
 ) -> None:
     seen = look(write(content))
-    shown = seen.view("map")
+    shown = seen.view(MAP)
     assert words in shown.locator("main").inner_text()
     assert count(shown, '[data-mark="dot"] path') == signs
     for name in VIEWS:

@@ -27,7 +27,9 @@ def test_it_greets_the_chat_and_works_in_its_frame(browser: Browser, filled: Pat
     assert asked["protocolVersion"] == "2026-01-26"
     assert asked["appInfo"].keys() == {"name", "version"}
     assert asked["appCapabilities"] == {"availableDisplayModes": ["inline", "fullscreen"]}
-    chat.show("map")
+    chat.show("clusters")
+    chat.app.get_by_role("button", name="Map").click()
+    chat.app.locator("figure.chart").wait_for()
     assert chat.app.locator('[data-mark="dot"] path').count() == 30
     assert chat.app.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width]
     chat.app.locator("#search").fill("invoice")
@@ -55,13 +57,13 @@ def test_its_frame_is_as_high_as_a_low_view_and_no_higher_than_the_chat_allows(b
     chat.show("memories")
     chat.wait_for_said(SIZE, 2)
     low = chat.app.evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
-    chat.show("map")
+    chat.show("clusters")
     chat.wait_for_said(SIZE, 3)
     assert 200 < low < 700
     assert chat.sizes == [(900, 700), (900, low), (900, 700)]
     # The panel lies in the part of the page that is in view.
     chat.app.evaluate("scrollTo(0, document.body.scrollHeight)")
-    chat.app.locator("[data-cluster]").last.click()
+    chat.app.locator("[data-cluster] .actions a").last.click()
     assert chat.app.locator("dialog[open] .close").bounding_box()["y"] < 700  # type: ignore[index]
     chat.require_quiet()
 

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Locator
 
 from tests.server.dashboard.conftest import IN_CHROMIUM
-from tests.server.dashboard.seen import Seen, count
+from tests.server.dashboard.seen import MAP, Seen, count
 
 pytestmark = IN_CHROMIUM
 
@@ -18,10 +18,9 @@ def place(locator: Locator) -> tuple[float, float]:
 
 
 def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(seen: Seen) -> None:
-    shown = seen.view("map")
+    shown = seen.view(MAP)
     assert count(shown, "figure.chart :is(button, a, [tabindex])") == 1
-    shown.locator("[data-option=root_cause]").focus()
-    shown.keyboard.press("Tab")
+    shown.locator("button.cursor").focus()
     cursor = shown.locator("button.cursor")
     said = [cursor.get_attribute("aria-label")]
     while True:

@@ -1,4 +1,4 @@
-"""The overview in a real Chromium: this week against last, and what there is to decide, with its commands."""
+"""The overview in a real Chromium: this week against last, and what there is to decide, with one bar of commands."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import CALLER, entry, learn
-from tests.server.dashboard.seen import Seen, commands
+from tests.server.dashboard.seen import Seen, commands, count
 from tests.support import NOON
 
 pytestmark = IN_CHROMIUM
@@ -32,13 +32,14 @@ def aged(number: int, now: datetime, days: int) -> Ghap:
     return replace(made, created_at=at, resolution=replace(made.outcome, resolved_at=at))
 
 
-def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> None:
+def test_the_overview_asks_for_decisions_and_one_bar_has_their_commands(seen: Seen) -> None:
     shown = seen.view("overview")
     assert shown.evaluate("location.hash") == "#overview"
     main = shown.locator("main").inner_text()
     for words in (
         "In all: 33 entries (16 confirmed, 15 falsified, 2 abandoned), 1 open; 2 command errors in 4 failed commands",
         "Told 4 times, helped 1, misled 2, unknown 1 (as agents say)",
+        "All 3 clusters of reasons",
         "Helped most, 1 time: Watch for this",
         "Open: 1 entry",
         "Draw the first page within a second",
@@ -48,15 +49,30 @@ def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> No
         "Stale: 1 lesson",
     ):
         assert words in main, words
-    offered = commands(shown)
     (still_open,) = shown.evaluate("LM.data.open.map((entry) => entry.id)")
-    for command in (f"resolve {still_open} abandoned", f"share {entry(0).id}", f"review {entry(4).id} --never"):
-        assert f"learning-memory-server {command}" in offered
-    # What is read here is not offered once more, and no command quotes a stored text.
-    assert all(
-        re.fullmatch(r"learning-memory-server (?!show)[a-z-]+( [\w-]+)?( --never| abandoned)?", each)
-        for each in offered
-    ), offered
+    decisions = {still_open: "close", entry(0).id: "share", entry(4).id: "never"}
+    assert count(shown, ".tray code") == 0
+    for name, verb in decisions.items():
+        shown.locator(f"main [data-decide={name}][data-verb={verb}]").first.click()
+    assert commands(shown) == [
+        f"learning-memory-server review no {entry(4).id}",
+        f"learning-memory-server share {entry(0).id}",
+        f"learning-memory-server resolve {still_open} abandoned",
+    ]
+
+
+def test_the_overview_says_nothing_twice_and_its_columns_end_together(seen: Seen) -> None:
+    shown = seen.view("overview")
+    texts = shown.locator("main li > div:first-child").all_inner_texts()
+    assert len(texts) == len(set(texts))
+    assert shown.locator("main").inner_text().count("as agents say") == 1
+    ends = shown.eval_on_selector_all(
+        ".columns > .card",
+        "all => all.map((one) => one.getBoundingClientRect()).map(({top, bottom}) => [top, bottom].map(Math.round))",
+    )
+    assert len(ends) >= 4
+    for top, bottom in ends:
+        assert {other for start, other in ends if start == top} == {bottom}
 
 
 def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[..., Path]) -> None:
@@ -76,7 +92,23 @@ def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[...
     }
     assert figures == {"New lessons this week": [2, 3], "Command errors": [2, 1], "Of these, seen before": [2, 1]}
     assert "2 this week, 1 last week." in shown.locator("main").inner_text()
-    label = seen.view("failures").locator(".bars").get_attribute("aria-label")
+    # The shapes of the outcomes are explained where they are.
+    assert shown.locator(".columns .key").inner_text().split() == ["confirmed", "falsified", "abandoned"]
+    # Tiles say which direction is good, and lead to what they count.
+    tiles = shown.locator(".figures .tile").all_inner_texts()
+    assert [re.findall(r"worse|better", each) for each in tiles] == [
+        ["worse", "better"],
+        ["worse", "better"],
+        ["worse", "better"],
+    ]
+    assert shown.locator(".figures a").evaluate_all("all => all.map((one) => one.getAttribute('href'))") == [
+        "#/entries?days=7",
+        "#/failures",
+        "#/failures",
+    ]
+    shown = seen.view("failures")
+    shown.get_by_role("link", name="Missing script").click()
+    label = shown.locator("dialog .bars").get_attribute("aria-label")
     assert label == "Failed commands of the last six weeks, oldest first: 0, 0, 0, 1, 1, 2"
 
 
@@ -99,9 +131,10 @@ def test_what_worked_next_is_shown_as_figures(look: Look, write: Callable[..., P
             )
 
     seen = look(write(fill))
-    for name in ("overview", "failures"):
-        main = seen.view(name).locator("main").inner_text()
-        assert "sudo apt-get update worked next in 2/2 sessions; the error stayed away in 2" in main
+    main = seen.view("overview").locator("main").inner_text()
+    assert "sudo apt-get update worked next in 2/2 sessions; the error stayed away in 2" in main
+    row = seen.view("failures").locator("[data-error]")
+    assert row.locator(".followed").inner_text().split("\n") == ["sudo apt-get update", "2/2"]
 
 
 def test_what_waits_for_a_yes_is_shown_with_its_command(look: Look, write: Callable[..., Path]) -> None:
@@ -114,8 +147,12 @@ def test_what_waits_for_a_yes_is_shown_with_its_command(look: Look, write: Calla
     shown = seen.view("overview")
     main = shown.locator("main").inner_text()
     assert "Waiting for your yes: 1" in main
-    assert f"learning-memory-server review {entry(1).id}" in commands(shown)
+    shown.locator(f"[data-decide={entry(1).id}][data-verb=yes]").click()
+    assert commands(shown) == [f"learning-memory-server review yes {entry(1).id}"]
     assert "never told" in seen.view("entries").locator("main").inner_text()
     seen.go(f"entries?show={entry(0).id}")
-    assert "Told to no agent, as you said:" in shown.locator("dialog[open]").inner_text()
-    assert f"learning-memory-server review {entry(0).id}" in commands(shown)
+    panel = shown.locator("dialog[open]")
+    assert "Told to no agent, as you said." in panel.inner_text()
+    panel.get_by_role("button", name="Tell it again").click()
+    both = f"learning-memory-server review yes {entry(1).id} undo {entry(0).id}"
+    assert panel.locator(".tray code").all_inner_texts() == [both]

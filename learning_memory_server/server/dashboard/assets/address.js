@@ -58,7 +58,8 @@ LM.select = (things) => things.filter((thing) => LM.isOfProject(thing) && LM.has
 
 // The filters in use, each with a link that removes it.
 LM.chips = (isOfEntries) => {
-  const names = {q: "words", project: "project", ...(isOfEntries && {outcome: "outcome", domain: "domain", strategy: "strategy", days: "resolved", state: "state"})};
+  // The project is chosen above, where there are several.
+  const names = {q: "words", ...(!document.getElementById("project") && {project: "project"}), ...(isOfEntries && {outcome: "outcome", domain: "domain", strategy: "strategy", days: "resolved", state: "state"})};
   const chips = Object.entries(names).filter(([name]) => LM.at[name]).map(([name, title]) =>
     LM.anchor({[name]: ""}, {class: "chip", "aria-label": `Without ${title} ${LM.short(LM.at[name], 60)}`}, `${title}: ${name === "days" ? (Object.hasOwn(LM.days, LM.at.days) ? LM.days[LM.at.days] : LM.short(LM.at.days, 20)) : LM.short(LM.at[name], 60)}`, LM.make("span", {"aria-hidden": "true"}, " ✕")));
   if (!chips.length) return null;

@@ -26,12 +26,9 @@ LM.read = (text) => {
     (item) => item.id,
   );
   for (const axis of Object.values(data.axes)) {
-    // The cluster of each entry, by its number; the largest cluster first, whose colours differ.
+    // The cluster of each entry, by its number.
     axis.clusterOf = new Map();
-    axis.clusters.forEach((cluster, rank) => {
-      cluster.colour = LM.colours[rank % LM.colours.length];
-      cluster.members.forEach((number) => axis.clusterOf.set(number, cluster));
-    });
+    axis.clusters.forEach((cluster) => cluster.members.forEach((number) => axis.clusterOf.set(number, cluster)));
   }
 };
 
@@ -44,7 +41,10 @@ LM.plain = (text) =>
 LM.short = (text, most = 160) => {
   // Cut first: a map shortens thousands of long texts.
   const line = LM.plain(String(text ?? "").slice(0, 4 * most)).replace(/\s+/g, " ").trim();
-  return line.length <= most ? line : `${line.slice(0, most - 1).trimEnd()}…`;
+  if (line.length <= most) return line;
+  // After a whole word, unless that is very long.
+  const cut = line.slice(0, most - 1), space = line[most - 1] === " " ? -1 : cut.lastIndexOf(" ");
+  return `${(space > most / 2 ? cut.slice(0, space) : cut).replace(/[\s,;:]+$/, "")}…`;
 };
 
 // Makes an element. Attributes that are functions listen; children are elements or text.
@@ -63,8 +63,7 @@ LM.kept = (...children) => children.flat(3).filter((child) => child !== null && 
 LM.text = (text, tag = "p") => LM.make(tag, {class: "text", dir: "auto"}, LM.plain(text));
 LM.line = (text, most, tag = "span") => LM.make(tag, {class: "text short", dir: "auto"}, LM.short(text, most));
 
-LM.colours = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)", "var(--c7)"];
-// Each outcome has a shape and a colour, so that neither is needed to tell them apart. Clusters have none of these colours.
+// Each outcome has a shape and a colour, so that neither is needed to tell them apart.
 LM.outcomes = {
   confirmed: {name: "confirmed", colour: "var(--held)", area: "var(--held-area)", symbol: d3.symbolCircle},
   falsified: {name: "falsified", colour: "var(--missed)", area: "var(--missed-area)", symbol: d3.symbolDiamond2},
@@ -86,13 +85,13 @@ LM.isStale = (entry) => Boolean(entry.superseded_by || entry.freshness);
 LM.few = 10;
 LM.share = (part, of) => (of < LM.few ? `${part.toLocaleString("en")} of ${of.toLocaleString("en")}` : LM.percent(part / of));
 
-// A command that acts on what is shown, to copy.
+// A command to copy.
 LM.program = "learning-memory-server";
 LM.command = (...words) => [LM.program, ...words].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 LM.inProject = () => { const project = LM.at.project || LM.data.project; return project ? ["--project", project] : []; };
 LM.act = (...words) => {
   // A line breaks between words only, so that no option is torn.
-  const text = LM.make("code", {}, LM.command(...words).split(" ").map((word, at) => [at ? " " : "", LM.make("span", {class: word.length < 36 ? "whole" : null}, word)]));
+  const text = LM.make("code", {tabindex: "0"}, LM.command(...words).split(" ").map((word, at) => [at ? " " : "", LM.make("span", {class: word.length < 36 ? "whole" : null}, word)]));
   const button = LM.make("button", {type: "button", "aria-label": `Copy ${text.textContent}`, click: async () => {
     getSelection().selectAllChildren(text);
     // A chat may forbid it; then the selected text can be copied by hand.
@@ -138,9 +137,7 @@ LM.switcher = (label, options, chosen, choose) =>
   );
 LM.axisSwitcher = () => LM.switcher("What to compare", LM.axes, LM.axis(), (axis) => LM.go({axis}));
 LM.axis = () => (Object.hasOwn(LM.axes, LM.at.axis) ? LM.at.axis : "full");
-// Where colours mean something else, such as clusters, only shapes show outcomes.
-LM.key = (colour) =>
-  LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign({...outcome, colour: colour ?? outcome.area}), outcome.name)));
+LM.key = () => LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign(outcome), outcome.name)));
 // A hundred rows at a time: thousands would take seconds.
 LM.more = (things, row, list, box, first = 100) => {
   const add = (from, to) => {

@@ -4,7 +4,8 @@
 // `pick` opens what is under the mouse, if it can be opened; `signs` returns what the keyboard walks through.
 LM.chart = (label, options, {pick, signs}) => {
   const plot = Plot.plot({className: "plot", style: {background: "none", color: "var(--ink)"}, ...options});
-  const area = LM.make("div", {class: "area"}, plot);
+  // Drawn larger than it was made, its words would be too large.
+  const area = LM.make("div", {class: "area", style: {maxWidth: `${options.width}px`}}, plot);
   const figure = LM.make("figure", {class: "chart"}, area);
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", label);

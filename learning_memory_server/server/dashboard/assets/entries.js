@@ -25,14 +25,13 @@ LM.facetTools = () => {
       LM.make("option", {value: ""}, "all"),
       options.map(([value, text, count]) => LM.make("option", {value, selected: LM.at[name] === String(value)}, count === undefined ? text : `${text} (${count.toLocaleString("en")})`))));
   const counted = (name) => {
-    const of = name === "project" ? (entry) => entry.project : LM.facets[name];
-    const others = LM.data.entries.filter((entry) => (name === "project" || LM.isOfProject(entry)) && LM.isRecent(entry) && LM.hasWords(entry) && Object.keys(LM.facets).every((each) => each === name || LM.passes(entry, each)));
+    const of = LM.facets[name];
+    const others = LM.data.entries.filter((entry) => LM.isOfProject(entry) && LM.isRecent(entry) && LM.hasWords(entry) && Object.keys(LM.facets).every((each) => each === name || LM.passes(entry, each)));
     const counts = d3.rollups(others.flatMap((entry) => [of(entry)].flat()), (some) => some.length, (value) => value);
     if (LM.at[name] && !counts.some(([value]) => value === LM.at[name])) counts.push([LM.at[name], 0]);
     return counts.sort((a, b) => b[1] - a[1]).map(([value, count]) => [value, LM.short(value, 40), count]);
   };
   return LM.make("div", {class: "tools facets"},
-    LM.projects.length > 1 ? menu("project", "Project", counted("project")) : "",
     menu("outcome", "Outcome", counted("outcome")),
     menu("domain", "Domain", counted("domain")),
     menu("strategy", "Strategy (how tried)", counted("strategy")),
@@ -75,9 +74,9 @@ LM.entryTable = (entries) => {
   return LM.table(by === "relevance" ? "The most relevant first." : null, head, entries, (entry) =>
     LM.make("tr", {"data-entry": entry.id}, columns.map(([name, column]) => LM.make("td", {class: name, "data-title": column.of && name !== "confidence" ? null : column.title}, column.cell(entry)))));
 };
-LM.table = (say, head, things, row) => {
+LM.table = (say, head, things, row, kind = "entries", first = 100) => {
   const body = LM.make("tbody", {});
-  const card = LM.make("section", {class: "card"}, say && LM.make("p", {class: "say"}, say), LM.make("table", {class: "entries"}, LM.make("thead", {}, head), body));
-  LM.more(things, row, body, card);
+  const card = LM.make("section", {class: "card"}, say && LM.make("p", {class: "say"}, say), LM.make("table", {class: kind}, LM.make("thead", {}, head), body));
+  LM.more(things, row, body, card, first);
   return card;
 };

@@ -14,8 +14,8 @@ LM.reveal = (id) => {
   if (number !== undefined) LM.show(id, LM.entryParts(LM.data.entries[number], number));
   else if (LM.opened.has(id)) LM.show(id, LM.openParts(LM.opened.get(id)));
   else if (shared) LM.show(id, LM.entryParts(shared));
-  else if (LM.value.has(id)) LM.show(id, LM.make("div", {class: "value"}, LM.valueParts(LM.value.get(id))), LM.decisions(["Worth sharing:", "share", id], ["Not worth keeping:", "forget", id]));
-  else if (LM.memory.has(id)) LM.show(id, LM.memoryParts(LM.memory.get(id), true), LM.decisions(["Not worth keeping:", "forget", id]));
+  else if (LM.value.has(id)) LM.show(id, LM.make("div", {class: "value"}, LM.valueParts(LM.value.get(id))));
+  else if (LM.memory.has(id)) LM.show(id, LM.memoryParts(LM.memory.get(id), true), LM.choices(LM.memory.get(id), LM.memory.get(id).text, "forget"));
   else if (error) LM.show(error.id, LM.errorParts(error));
   else if (cluster) LM.show(`${id}, ${LM.axisName(axis)}`, LM.clusterParts(axis, cluster));
   else LM.show(id, LM.make("p", {}, "This page does not have it: it was forgotten, or belongs to another project. Look it up in everything that is stored:"), LM.act("show", id));
@@ -30,7 +30,9 @@ LM.show = (title, ...content) => {
       LM.make("button", {type: "button", class: "close", click: () => dialog.close()}, "Close"),
     ),
     LM.make("div", {class: "body"}, ...LM.kept(content)),
+    LM.tray(true),
   );
+  LM.showChosen();
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
 };
@@ -52,7 +54,10 @@ LM.entryParts = (entry, number) => {
     LM.staleNote(entry),
     entry.author === undefined ? null : LM.make("p", {class: "small"}, LM.plain(entry.shared)),
     effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, according to agents.`) : null,
-    entry.author === undefined ? LM.decisions([entry.never ? "Told to no agent, as you said:" : "Wrong or outdated, for no agent:", "review", entry.id, ...(entry.never ? [] : ["--never"])], ["Worth sharing:", "share", entry.id], ["Not worth keeping:", "forget", entry.id]) : null,
+    entry.never ? LM.make("p", {class: "soft small"}, "Told to no agent, as you said.") : null,
+    LM.data.waiting.some((each) => each.id === entry.id) ? LM.choices(entry, entry.goal, "yes", "no", "later") : null,
+    entry.author === undefined ? LM.choicesOf(entry, entry.goal, "share") : null,
+    LM.ruleMaker("Make it a rule", LM.takeaway(entry) || entry.goal, entry.project),
     LM.part("Goal", LM.takeaway(entry) ? entry.goal : ""),
     LM.part("Hypothesis", entry.hypothesis),
     LM.part("Action", entry.action),
@@ -72,16 +77,13 @@ LM.entryParts = (entry, number) => {
     LM.aboutEntry(entry.id),
   ];
 };
-// What a person can decide about what is shown, each with its command.
-LM.decisions = (...ways) => LM.make("ul", {class: "decisions"}, ways.map(([when, ...words]) => LM.make("li", {}, LM.make("span", {class: "soft small"}, when), LM.act(...words))));
-LM.wrong = (id) => (LM.number.has(id) ? ["review", id, "--never"] : ["forget", id]);
 LM.openParts = (entry) => [
   LM.make("div", {class: "facts"}, LM.badge("unattested", "open"), LM.make("span", {}, `started ${LM.date(entry.created_at)}`), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), entry.confidence === undefined ? null : LM.make("span", {}, `${LM.percent(entry.confidence)} confident`), LM.line(entry.project, 60)),
   LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(entry.goal)),
   LM.part("Hypothesis", entry.hypothesis),
   LM.part("Action", entry.action),
   LM.part("Prediction", entry.prediction),
-  LM.decisions(["If nobody comes back to it:", "resolve", entry.id, "abandoned"]),
+  LM.choices(entry, entry.goal, "close"),
 ];
 LM.staleNote = (entry) => {
   if (!LM.isStale(entry)) return null;
@@ -124,6 +126,7 @@ LM.clusterParts = (axis, cluster) => {
     LM.make("div", {class: "facts"}, Object.entries(cluster.outcomes).map(([status, count]) => LM.make("span", {}, `${count} ${LM.outcomes[status].name}`)), LM.make("span", {}, `${LM.date(cluster.first_seen)} to ${LM.date(cluster.last_seen)}`)),
     LM.make("p", {class: "soft"}, LM.clusterTitle(axis, cluster), LM.short(cluster.label || cluster.cluster_id, 200)),
     causes.length ? LM.part("Root causes", causes.map(([name, count]) => `${name} ${count}`).join(", ")) : [],
+    LM.ruleMaker("Make it a rule", LM.clusterName(cluster), lessons[0]?.project ?? LM.data.project),
     values.length ? [LM.make("h3", {}, "Values"), LM.make("ul", {class: "links"}, values.map((value) => LM.make("li", {}, LM.badge(LM.standing(value)), LM.valueLink(value))))] : [],
     LM.make("h3", {}, "Members"),
     LM.list(cluster.members, LM.entryRow, "links"),

@@ -1,59 +1,17 @@
 "use strict";
-// The map: similar entries are near each other.
+// The map beside the clusters: similar entries are near each other. Colour and shape are the outcome, as everywhere on this
+// page; a cluster is an area, with the number of its card.
 
-LM.views.push({
-  name: "map",
-  title: "Map",
-  say: "Each sign is an entry. Similar entries are near each other, and clusters, which keep recurring, are outlined and named by what they taught.",
-  hasEntries: true,
-  things: () => LM.data.entries,
-  empty: ["Nothing is on the map yet.", "Each resolved entry becomes a sign here. Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"],
-  count: () => LM.found().length,
-  draw: (view) => {
-    const name = LM.axis(), axis = LM.data.axes[name];
-    const shown = new Set(LM.found().map((entry) => LM.number.get(entry.id)));
-    const points = axis.of.map((number, at) => {
-      const entry = LM.data.entries[number];
-      return {number, entry, x: axis.places[at][0], y: axis.places[at][1], cluster: axis.clusterOf.get(number) ?? null};
-    }).filter((point) => shown.has(point.number));
-    const clusters = axis.clusters.filter((cluster) => cluster.members.some((number) => shown.has(number)));
-    view.append(...LM.kept(
-      LM.make("div", {class: "tools"}, LM.axisSwitcher(), LM.key("var(--soft)")),
-      axis.notice && LM.make("p", {class: "notice"}, LM.plain(axis.notice)),
-      axis.of.length < axis.wanted && LM.make("p", {class: "notice"}, `${axis.of.length.toLocaleString("en")} of ${axis.wanted.toLocaleString("en")} placed: the index is computed in the background. Later, make this page again: `, LM.act("dashboard")),
-    ));
-    if (!points.length) {
-      view.append(axis.of.length ? LM.nothingFound() : LM.nothing("Nothing to draw.", axis.wanted ? "No entry has been placed yet." : `No ${name.replace("_", " ")} has been recorded yet. Agents record one when they falsify an entry.`));
-      return;
-    }
-    const alone = points.filter((point) => !point.cluster).length;
-    const side = LM.card(
-      clusters.length ? LM.count(clusters.length, "cluster") : "No cluster",
-      clusters.length ? "What keeps recurring, most frequent first. The bar shows the outcomes of the members." : "Nothing recurs often enough yet to be a cluster.",
-      clusters.length ? LM.key() : null,
-      LM.make("div", {class: "clusters"}, clusters.map(LM.clusterRow)),
-      alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "entry", "entries")} in no cluster, drawn pale.`) : null,
-    );
-    const card = LM.make("section", {class: "card"});
-    view.append(LM.make("div", {class: "with-side"}, card, side));
-    const width = Math.max(260, card.clientWidth - (LM.isNarrow() ? 28 : 40));
-    const height = Math.round(LM.isNarrow() ? width * 1.1 : Math.min(width * 0.78, 640));
-    card.append(LM.zoomable(width, height, (transform) => LM.drawMap(points, clusters, width, height, transform)));
-  },
-});
+LM.addMap = (box, points, clusters, axis) => {
+  const card = LM.make("section", {class: "card map"}, LM.make("p", {class: "say"}, "Each sign is an entry, near those that are like it. Areas have the numbers of the clusters."));
+  box.append(card);
+  const width = Math.max(260, card.clientWidth - (LM.isNarrow() ? 28 : 40));
+  const height = Math.round(Math.min(width * (LM.isNarrow() ? 1.1 : 0.92), 640));
+  card.append(LM.zoomable(width, height, (transform) => LM.drawMap(points, clusters, axis, width, height, transform)));
+};
 
-// A cluster by what it taught, else by its commonest words.
-LM.clusterName = (cluster) => cluster.takeaway || cluster.label || cluster.cluster_id;
-LM.clusterRow = (cluster) =>
-  LM.anchor(
-    {show: cluster.cluster_id}, {"data-cluster": cluster.cluster_id},
-    LM.make("span", {class: "dot", style: {background: cluster.colour}}),
-    LM.make("span", {class: "name", dir: "auto"}, LM.make("span", {class: "soft small"}, `${LM.clusterTitle(LM.axis(), cluster)}${LM.short(cluster.label, 60)}`), LM.make("span", {}, LM.short(LM.clusterName(cluster), 120))),
-    LM.make("span", {class: "mix"}, Object.keys(LM.outcomes).map((status) => LM.make("i", {style: {width: `${(100 * (cluster.outcomes[status] ?? 0)) / cluster.size}%`, background: LM.outcomes[status].area}}))),
-  );
-
-LM.drawMap = (all, clusters, width, height, transform) => {
-  const pad = LM.isNarrow() ? 24 : 40;
+LM.drawMap = (all, clusters, axis, width, height, transform) => {
+  const pad = LM.isNarrow() ? 36 : 54;
   const domain = (of) => {
     // All places are from -1 to 1. A search zooms in on what it finds, but never so far that a single sign fills the map.
     const [low, high] = d3.extent(all, of);
@@ -64,25 +22,21 @@ LM.drawMap = (all, clusters, width, height, transform) => {
   const y = transform.rescaleY(d3.scaleLinear(domain((point) => point.y), [height - pad, pad]));
   const isSeen = (point) => x(point.x) > -9 && x(point.x) < width + 9 && y(point.y) > -9 && y(point.y) < height + 9;
   const points = transform.k > 1 ? all.filter(isSeen) : all;
-  const crowd = points.length > 2000 ? 2 : points.length > 400 ? 3 : points.length > 60 ? 4 : 6;
-  const seen = new Set(points.map((point) => point.cluster));
-  const byCluster = d3.group(all.filter((point) => point.cluster && seen.has(point.cluster)), (point) => point.cluster);
-  // Each member's surroundings, so that the outline is round and nothing lies on it.
-  const around = d3.range(0, 2 * Math.PI, Math.PI / 8).map((turn) => [Math.cos(turn), Math.sin(turn)]);
-  const room = LM.isNarrow() ? 11 : 17;
-  const outlined = [...byCluster].flatMap(([cluster, members]) =>
-    LM.core(members).flatMap((point) => around.map(([right, up]) => ({cluster, x: x(point.x) + room * right, y: y(point.y) + room * up}))),
-  );
+  const size = points.length > 2000 ? 2 : points.length > 400 ? 3 : points.length > 60 ? 4 : 6;
+  // Thousands of signs are on the same pixels: one for each cluster is enough for what is drawn around them.
+  const signs = [...d3.rollup(points, ([point]) => ({x: x(point.x), y: y(point.y), cluster: point.cluster}), (point) => `${Math.round(x(point.x))} ${Math.round(y(point.y))} ${point.cluster?.cluster_id}`).values()];
+  const areas = LM.areas(signs, size);
+  const named = LM.named(areas, signs, clusters, axis, size, width, height);
   const title = (point) =>
     [
       LM.short(point.entry.goal, 110),
       `${LM.outcomes[point.entry.outcome_status].name}, ${LM.date(point.entry.resolved_at)}`,
       LM.takeaway(point.entry) && `→ ${LM.short(LM.takeaway(point.entry), 150)}`,
-      point.cluster ? `in: ${LM.short(point.cluster.label, 60)}` : "in no cluster",
+      point.cluster ? `in ${axis.clusters.indexOf(point.cluster) + 1}: ${LM.short(point.cluster.label, 60)}` : "in no cluster",
     ].filter(Boolean).join("\n");
   const common = {x: (point) => x(point.x), y: (point) => y(point.y)};
   return LM.chart(
-    `Map of ${LM.count(points.length, "entry", "entries")} and ${LM.count(byCluster.size, "cluster")}`,
+    `Map of ${LM.count(points.length, "entry", "entries")} and ${LM.count(new Set(areas.map((area) => area.cluster)).size, "cluster")}`,
     {
       width,
       height,
@@ -92,12 +46,11 @@ LM.drawMap = (all, clusters, width, height, transform) => {
       color: {type: "identity"},
       symbol: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.symbol)},
       marks: [
-        Plot.hull(outlined, {x: "x", y: "y", z: (point) => point.cluster.cluster_id, fill: (point) => point.cluster.colour, stroke: (point) => point.cluster.colour, fillOpacity: 0.07, strokeOpacity: 0.5, strokeWidth: 1.25, curve: "catmull-rom-closed"}),
+        () => LM.drawAreas(areas),
         // Two marks: what all signs of a mark share is set once, which draws thousands faster.
         ...[points.filter((point) => !point.cluster), points.filter((point) => point.cluster)].map((some, isMember) =>
-          Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: isMember ? (point) => point.cluster.colour : "var(--noise)", fillOpacity: isMember ? 0.85 : 0.6, stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
-        ),
-        Plot.text(LM.placed(LM.groups(clusters, byCluster, points, transform.k === 1 ? () => true : isSeen), x, y, width, height), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12, lineHeight: 1.15}),
+          Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: size, fill: (point) => LM.outcomes[point.entry.outcome_status].colour, fillOpacity: isMember ? 0.9 : 0.45, stroke: "var(--card)", strokeWidth: size > 3 ? 0.8 : 0.3})),
+        () => LM.drawNames(named),
         Plot.tip(points, Plot.pointer(LM.tip({...common, title, maxRadius: 24}))),
       ],
     },
@@ -108,45 +61,120 @@ LM.drawMap = (all, clusters, width, height, transform) => {
   );
 };
 
-// The members around the middle of a cluster: a few far away would stretch its outline over others.
-LM.core = (members) => {
-  const middle = [d3.median(members, (point) => point.x), d3.median(members, (point) => point.y)];
-  const far = members.map((point) => Math.hypot(point.x - middle[0], point.y - middle[1]));
-  const limit = Math.max(d3.median(far) * 2.4, 0.02);
-  return members.filter((_, at) => far[at] <= limit);
+// The area of a cluster is the Voronoi cells of its members, each cut off at a distance. So an area has every member, areas
+// never cross, and members far away have an area of their own, which gets the same number, or if they are few of many a line
+// to the others.
+LM.areas = (signs, size) => {
+  const delaunay = d3.Delaunay.from(signs, (sign) => sign.x, (sign) => sign.y);
+  const apart = (one, other) => Math.hypot(signs[one].x - signs[other].x, signs[one].y - signs[other].y);
+  const friends = signs.map((sign, at) => (sign.cluster ? [...delaunay.neighbors(at)].filter((other) => signs[other].cluster === sign.cluster) : []));
+  const usual = d3.quantile(friends.flatMap((some, at) => some.map((other) => apart(at, other))), 0.75) ?? 0;
+  const reach = Math.min(Math.max(0.6 * usual, 2.2 * size + 4, 15), LM.isNarrow() ? 34 : 52);
+  const areas = [], done = new Set();
+  signs.forEach((sign, start) => {
+    if (!sign.cluster || done.has(start)) return;
+    const members = [start];
+    done.add(start);
+    for (const at of members) for (const other of friends[at]) if (!done.has(other) && apart(at, other) < 2 * reach) { done.add(other); members.push(other); }
+    areas.push({cluster: sign.cluster, reach, members: members.map((at) => signs[at]), cells: members.map((at) => LM.cell(signs, delaunay, at, reach))});
+  });
+  for (const some of d3.group(areas, (area) => area.cluster).values()) {
+    const [largest, ...others] = d3.sort(some, (area) => -area.members.length), total = d3.sum(some, (area) => area.members.length);
+    for (const area of others) area.main = total > 40 && area.members.length < total / 8 ? largest : null;
+  }
+  for (const area of areas) for (const sign of area.members) sign.area = area;
+  return areas;
+};
+// A cell as its corners; `isBorder` says whether the edge after a corner is on the border of the area.
+LM.cell = (signs, delaunay, at, reach) => {
+  const here = signs[at];
+  let corners = d3.range(24).map((step) => ({x: here.x + reach * Math.cos((step * Math.PI) / 12), y: here.y + reach * Math.sin((step * Math.PI) / 12), isBorder: true}));
+  for (const other of delaunay.neighbors(at)) {
+    const there = signs[other], [right, down] = [there.x - here.x, there.y - here.y];
+    const far = Math.hypot(right, down);
+    if (far < 1e-6 || far >= 2 * reach) continue;
+    const isBorder = there.cluster !== here.cluster;
+    // How far a corner is beyond the line in the middle; to another cluster there is a gap.
+    const beyond = (corner) => ((corner.x - here.x) * right + (corner.y - here.y) * down) / far - far / 2 + (isBorder ? 1.5 : 0);
+    corners = corners.flatMap((corner, number) => {
+      const next = corners[(number + 1) % corners.length], [from, to] = [beyond(corner), beyond(next)];
+      const share = from / (from - to), crossing = {x: corner.x + share * (next.x - corner.x), y: corner.y + share * (next.y - corner.y)};
+      return [...(from <= 0 ? [corner] : []), ...(from <= 0 !== to <= 0 ? [{...crossing, isBorder: from <= 0 ? isBorder : corner.isBorder}] : [])];
+    });
+  }
+  return corners;
+};
+LM.drawAreas = (areas) => {
+  const group = d3.create("svg:g").attr("data-mark", "areas");
+  const at = ({x, y}) => `${x.toFixed(1)},${y.toFixed(1)}`;
+  for (const {cells, cluster, main, members} of areas) {
+    const area = group.append("g").attr("data-area", cluster.cluster_id);
+    if (main) {
+      const near = d3.least(main.members, (sign) => Math.hypot(sign.x - members[0].x, sign.y - members[0].y));
+      area.append("path").attr("d", `M${at(members[0])}L${at(near)}`).attr("class", "area-tether");
+    }
+    area.append("path").attr("d", cells.filter((cell) => cell.length).map((cell) => `M${cell.map(at).join("L")}Z`).join("")).attr("class", "area-fill");
+    area.append("path").attr("d", cells.flatMap((cell) => cell.map((corner, number) => (corner.isBorder ? `M${at(corner)}L${at(cell[(number + 1) % cell.length])}` : ""))).join("")).attr("class", "area-border");
+  }
+  return group.node();
 };
 
-// What is named: clusters, the largest first; where these are few, also lessons that are in none, the newest first.
-LM.groups = (clusters, byCluster, points, isSeen) => [
-  ...clusters.filter((cluster) => byCluster.has(cluster)).map((cluster) => ({name: LM.clusterName(cluster), members: LM.core(byCluster.get(cluster)).filter(isSeen), size: byCluster.get(cluster).length})).sort((a, b) => b.size - a.size),
-  ...points.filter((point) => !point.cluster && LM.takeaway(point.entry)).slice(0, 40).map((point) => ({name: LM.takeaway(point.entry), members: [point], size: 1})),
-].filter(({members}) => members.length);
-
-// Names above or below what they name. One that would cover another is left out: zooming in makes room, and the list next to
-// the map has all. So the largest is always named, however crowded the map is.
-LM.placed = (groups, x, y, width, height) => {
-  const taken = [], [most, column, near] = LM.isNarrow() ? [4, 22, 9] : [8, 32, 14];
-  const signs = groups.flatMap(({members}) => members.map((point) => [x(point.x) - near, y(point.y) - near, x(point.x) + near, y(point.y) + near]));
+// Where names stand: the eight places around an area of Christensen, Marks and Shieber (1995), from near to far, the largest
+// area first. The first place that covers no sign, no other area and no other name is taken; where a name has none, its
+// number alone may have one, and in the last resort the number lies in the middle of its own area.
+LM.named = (areas, signs, clusters, axis, size, width, height) => {
+  const taken = [], named = new Set();
   const covers = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
-  const placed = [];
-  for (const {name, members, size} of groups) {
-    if (placed.length === most || (placed.length > 3 && size === 1)) break;
-    const lines = LM.wrapped(LM.short(name, 2 * column), column);
-    const half = d3.max(lines, (line) => line.length) * 3.6 + 4, tall = lines.length * 8 + 3;
-    const at = Math.min(Math.max(x(d3.mean(members, (point) => point.x)), half), width - half);
-    const gap = tall + (LM.isNarrow() ? 14 : 20);
-    const [top, bottom] = [y(d3.max(members, (point) => point.y)), y(d3.min(members, (point) => point.y))];
-    const places = [top - gap, bottom + gap, (top + bottom) / 2].map((one) => Math.min(Math.max(one, tall), height - tall));
-    // Rather where no sign is; where signs are few, only there.
-    for (const [middle, isFree] of [...places.map((one) => [one, true]), ...(signs.length > 60 || !placed.length ? places : []).map((one) => [one, false])]) {
-      const box = [at - half, middle - tall, at + half, middle + tall];
-      if (taken.some((other) => covers(box, other)) || (isFree && signs.some((sign) => covers(box, sign)))) continue;
+  const outside = (box, sign) => Math.hypot(Math.max(box[0] - sign.x, 0, sign.x - box[2]), Math.max(box[1] - sign.y, 0, sign.y - box[3]));
+  const isFree = (box, area) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2
+    && !taken.some((other) => covers(box, other))
+    && !signs.some((sign) => outside(box, sign) < (sign.area && sign.area !== area ? area.reach : size + 2));
+  const found = [];
+  for (const area of d3.sort(areas.filter((each) => !each.main), (each) => -each.members.length)) {
+    const number = axis.clusters.indexOf(area.cluster) + 1;
+    const [left, right] = d3.extent(area.members, (sign) => sign.x), [top, bottom] = d3.extent(area.members, (sign) => sign.y);
+    const [across, down] = [(left + right) / 2, (top + bottom) / 2];
+    const lines = LM.isNarrow() || named.has(area.cluster) || clusters.length > 14 ? [] : LM.wrapped(LM.short(LM.clusterName(area.cluster), 56), 28);
+    for (const text of lines.length ? [lines, []] : [[]]) {
+      const half = text.length ? d3.max(text, LM.widthOf) / 2 + 12 : 9, tall = Math.max(9, text.length * 8 + 1);
+      const places = [2, 16, 30, 46].flatMap((more) => {
+        const [beside, above] = [area.reach + half + more, area.reach + tall + more];
+        return [[across, top - above], [across, bottom + above], [right + beside, down], [left - beside, down], [right + half / 2, top - above], [left - half / 2, top - above], [right + half / 2, bottom + above], [left - half / 2, bottom + above]];
+      });
+      const place = places.map(([x, y]) => [Math.min(Math.max(x, half + 3), width - half - 3), y]).find(([x, y]) => isFree([x - half, y - tall, x + half, y + tall], area));
+      if (!place && text.length) continue;
+      const [x, y] = place ?? LM.gap(area, across, down);
+      const box = [x - half, y - tall, x + half, y + tall];
       taken.push(box);
-      placed.push({x: at, y: middle, text: lines.join("\n")});
+      named.add(area.cluster);
+      const near = d3.least(area.members, (sign) => outside(box, sign));
+      found.push({x, y, number, text, half, near, start: [Math.min(Math.max(near.x, box[0]), box[2]), Math.min(Math.max(near.y, box[1]), box[3])], isFar: outside(box, near) > area.reach + 12});
       break;
     }
   }
-  return placed;
+  return found;
+};
+// How wide a line of a name is, in pixels.
+LM.widthOf = (line) => {
+  LM.pen ??= Object.assign(document.createElement("canvas").getContext("2d"), {font: "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"});
+  return LM.pen.measureText(line).width;
+};
+// The place within an area that is farthest from its signs.
+LM.gap = (area, across, down) => {
+  const places = d3.range(24).map((turn) => [across + (turn % 3) * 9 * Math.cos(turn), down + (turn % 3) * 9 * Math.sin(turn)]);
+  return d3.greatest(places, ([x, y]) => d3.min(area.members, (sign) => Math.hypot(sign.x - x, sign.y - y)));
+};
+LM.drawNames = (named) => {
+  const group = d3.create("svg:g").attr("data-mark", "names");
+  for (const {x, y, number, text, half, near, start, isFar} of named) {
+    if (isFar) group.append("line").attr("x1", start[0]).attr("y1", start[1]).attr("x2", near.x).attr("y2", near.y).attr("class", "area-border");
+    const name = group.append("g").attr("data-name", number);
+    const left = text.length ? x - half + 9 : x;
+    name.append("circle").attr("cx", left).attr("cy", y).attr("r", 8.5).attr("class", "number-back");
+    name.append("text").attr("x", left).attr("y", y).attr("dy", "0.35em").attr("text-anchor", "middle").attr("class", "number-text").text(number);
+    text.forEach((line, at) => name.append("text").attr("x", left + 13).attr("y", y + (at - (text.length - 1) / 2) * 14.5).attr("dy", "0.35em").attr("text-anchor", "start").attr("class", "name-text").text(line));
+  }
+  return group.node();
 };
 // A text in one line, or in two of about the same length.
 LM.wrapped = (text, column) => { const cut = text.length <= column ? -1 : text.lastIndexOf(" ", Math.ceil(text.length / 2) + 3); return cut < 1 ? [text] : [text.slice(0, cut), text.slice(cut + 1)]; };

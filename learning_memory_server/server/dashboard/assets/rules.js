@@ -14,10 +14,11 @@ LM.views.push({
   draw: (view) => {
     const rules = LM.rulesHere(), past = LM.select(LM.data.past);
     if (!rules.length && !past.length) return view.append(LM.nothingFound());
+    const offered = (each) => LM.data.waiting.find((one) => one.id === each.suggestion);
     view.append(...LM.kept(
       rules.length ? LM.card(null, `${LM.count(rules.length, "rule")}, the most broken first.`, LM.list(rules, LM.ruleRow)) : null,
-      past.length ? LM.card("Past sessions", "What agents broke, and what failed again and again, before you said anything. To have agents reminded, run the command in the project's folder.",
-        LM.list(past, (each) => LM.fact(LM.line(`${each.label}: ${each.text}`, 300), null)), LM.act("report")) : null));
+      past.length ? LM.card("Past sessions", "What agents broke, and what failed again and again, before you said anything. A yes has agents reminded.",
+        LM.list(past, (each) => LM.fact(LM.line(`${each.label}: ${each.text}`, 300), null, offered(each) && LM.choices(offered(each), each.text, "yes", "no", "later")))) : null));
   },
 });
 LM.ruleRow = (rule) => LM.make("li", {"data-rule": rule.id},

@@ -76,6 +76,7 @@ LM.kinds = [
   {view: "failures", title: "Errors of commands", things: () => LM.data.errors, name: (error) => error.line, texts: (error) => [error.line, error.command, error.followed]},
   {kind: "shared", view: "entries", of: "shared", title: "Shared lessons", things: () => LM.data.shared, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.outcome_result, entry.author, LM.takeaway(entry)]},
   {view: "rules", title: "Rules", things: () => LM.rulesHere(), filter: () => true, name: (rule) => rule.text, texts: (rule) => [rule.text, rule.when]},
+  {view: "reviews", title: "Reviews", things: () => LM.data.waiting.filter((each) => each.kind === "rule"), name: (each) => each.text, texts: (each) => [each.text, each.about, each.fared]},
   {view: "memories", title: "Memories", things: () => LM.data.memories, name: (memory) => memory.metadata.title || memory.text, texts: (memory) => [memory.text, JSON.stringify(memory.metadata)]},
 ];
 LM.clustersFound = () => Object.entries(LM.data.axes).flatMap(([axis, found]) => found.clusters.filter((cluster) => LM.hasWords(cluster, () => LM.texts([cluster.label, cluster.takeaway, cluster.cluster_id]))).map((cluster) => ({axis, cluster})));
@@ -100,7 +101,7 @@ LM.views.push({
         LM.make("h3", {}, `${kind.title} `, LM.make("span", {class: "n"}, kind.hits.length.toLocaleString("en"))),
         LM.make("ul", {class: "rows tight"}, kind.hits.slice(0, most).map((thing) => {
           const where = kind.texts(thing).filter(Boolean).map((text) => LM.marked(text)).find(Boolean);
-          return LM.make("li", {}, LM.anchor({show: thing.id}, {class: "text short", dir: "auto"}, LM.short(kind.name(thing), 140)), where && LM.make("div", {class: "soft small"}, where));
+          return LM.make("li", {}, LM.anchor(kind.view === "reviews" ? {view: "reviews"} : {show: thing.id}, {class: "text short", dir: "auto"}, LM.short(kind.name(thing), 140)), where && LM.make("div", {class: "soft small"}, where));
         })),
         more > 0 ? LM.make("p", {class: "small"}, LM.anchor({view: kind.view, of: kind.of}, {}, `All ${kind.hits.length.toLocaleString("en")} in ${kind.title}`)) : null,
       ));

@@ -83,6 +83,7 @@ LM.start = () => {
   };
   addEventListener("beforeprint", () => redraw(true));
   addEventListener("afterprint", () => redraw(false));
+  document.getElementById("view").after(LM.tray(false));
   if (LM.isFramed) LM.join();
 };
 LM.start();

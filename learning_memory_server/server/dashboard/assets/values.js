@@ -1,9 +1,7 @@
 "use strict";
 // Values: texts, standing, evidence for and against, and what came of showing them.
 
-// The fewest verdicts for which an interval is drawn: that of three would be the longest of all.
-LM.least = 4;
-LM.standing = (value) => (value.superseded_by ? "superseded" : value.standing);
+LM.standing = (value) => (value.superseded_by ? "superseded" : value.never ? "retired" : value.standing);
 // Where a value was shown, with the entry it was shown for.
 LM.shownFor = (value) =>
   LM.data.advice.flatMap((advice) =>
@@ -30,10 +28,10 @@ LM.views.push({
   empty: ["No value has been made yet.", "In a retrospective, an agent sums up what a cluster has in common. Ask yours for one. It would be about these:", "clusters", "root_cause"],
   count: () => LM.select(LM.data.values).length,
   draw: (view) => {
-    const order = {supported: 0, unattested: 1, contested: 2, superseded: 3};
+    const order = {supported: 0, unattested: 1, contested: 2, retired: 3, superseded: 4};
     const values = LM.select(LM.data.values).sort((a, b) => order[LM.standing(a)] - order[LM.standing(b)] || b.support.supporting - a.support.supporting || (a.created_at < b.created_at ? 1 : -1));
     if (!values.length) return view.append(LM.nothingFound());
-    view.append(LM.make("div", {class: "cards"}, values.map((value) => LM.make("article", {class: `card value${value.superseded_by ? " gone" : ""}`, "data-value": value.id}, LM.valueParts(value)))));
+    view.append(LM.make("div", {class: "cards"}, values.map((value) => LM.make("article", {class: `card value${value.superseded_by || value.never ? " gone" : ""}`, "data-value": value.id}, LM.valueParts(value)))));
   },
 });
 
@@ -49,7 +47,7 @@ LM.valueParts = (value) => {
   const cluster = LM.data.axes[axis].clusters.find((each) => each.cluster_id === value.cluster);
   const shown = LM.shownFor(value);
   return [
-    LM.make("div", {class: "facts"}, LM.badge(LM.standing(value)), judged >= LM.least ? scale : null, LM.make("span", {}, judged ? `${supporting} for, ${contradicting} against` : "no verdict yet"), LM.make("span", {}, LM.cameOf(shown))),
+    LM.make("div", {class: "facts"}, LM.badge(LM.standing(value)), judged ? scale : null, LM.make("span", {}, judged ? `${supporting} for, ${contradicting} against; 95 % interval ${LM.percent(interval[0])} to ${LM.percent(interval[1])}` : "no verdict yet"), LM.make("span", {}, LM.cameOf(shown))),
     LM.make("p", {class: "text", dir: "auto"}, LM.thing(value.id, LM.plain(value.text))),
     LM.make("div", {class: "facts"},
       LM.make("span", {}, `made ${LM.date(value.created_at)}`),
@@ -59,6 +57,7 @@ LM.valueParts = (value) => {
     LM.evidence("supports it", value.support.supported_by ?? []),
     LM.evidence("contradicts it", value.support.contradicted_by ?? []),
     shown.length ? LM.make("details", {}, LM.make("summary", {}, "Where it was shown"), LM.list(shown, LM.shownRow, "links")) : null,
+    value.superseded_by ? null : [LM.choicesOf(value, value.text, "share"), LM.ruleMaker("Reword it, as a rule of yours in its place", value.text, value.project, value.id)],
   ];
 };
 LM.shownRow = ({advice, item, entry}) =>
