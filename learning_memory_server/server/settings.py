@@ -31,7 +31,7 @@ from learning_memory_server.system import locations, paths
 
 def _user_path(path: Path) -> Path:
     try:
-        return path.expanduser().absolute()
+        return Path(locations.expanded(str(path)))
     except RuntimeError as error:
         raise ValueError(str(error)) from error
 
@@ -56,7 +56,8 @@ def _names_a_host(url: str) -> str:
 def _is_absolute(model: str) -> str:
     if model.startswith("."):
         raise ValueError("must be an absolute path, or a name")  # The hub's working directory is not its sessions'
-    return str(_user_path(Path(model))) if model.startswith("~") else model
+    is_path = model.startswith(("~", "$", "%")) or locations.placeholder_in(model)
+    return str(_user_path(Path(model))) if is_path else model
 
 
 def _no_boolean(value: object) -> object:
@@ -277,7 +278,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             if name in known or name not in from_file
             else f"{name} in {paths.config_file(environment)}"
         )
-        raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
+        raise InvalidSettingsError(f"{place}: {problem['msg'].removeprefix('Value error, ')}.") from None
 
 
 def explain_settings_mismatch(hub: Settings, others: object) -> str:

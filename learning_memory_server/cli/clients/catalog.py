@@ -19,6 +19,7 @@ import typer
 from learning_memory_server.cli.clients import json_text, toml_text
 from learning_memory_server.errors import did_you_mean
 from learning_memory_server.server.settings import Settings, is_secret
+from learning_memory_server.system.locations import is_of_sandbox
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
 SERVER: Final = "learning-memory"  # The name of this server in a client. Gemini CLI allows no underscore in it.
@@ -329,7 +330,9 @@ def find_variables(client: Client, machine: Machine, settings: Settings, *, to_c
             written[name] = str(value) if isinstance(value, (str, Path)) else raw
     if client.passes is not None and machine.platform == "linux":
         written |= {
-            name: str(folder) for name in _FOLDERS if name not in client.passes and (folder := machine.folder(name))
+            name: str(folder)
+            for name in _FOLDERS
+            if name not in client.passes and (folder := machine.folder(name)) and not is_of_sandbox(str(folder))
         }
     return Variables(written, shared, (*(omitted if to_client else ()), *temporary))
 

@@ -23,6 +23,7 @@ from learning_memory_server.cli.doctor.settings import (
     check_python,
     check_redaction,
     check_settings_file,
+    check_stores,
 )
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import ForeignDataError, InvalidSettingsError, LearningMemoryError
@@ -140,6 +141,7 @@ def _checks(client: Client | None, *, quick: bool) -> Iterator[Finding]:
         chain(
             about("settings", check_settings_file()),
             check_folders(settings),
+            about("storage", check_stores(settings)),
             about("journal", storage.check_journal(settings)),
             about("project", check_claim(settings, os.environ)),
             about("project", check_projects(settings)),

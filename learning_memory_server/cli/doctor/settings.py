@@ -23,6 +23,7 @@ from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
 from learning_memory_server.system.paths import LOCK, config_file, settings_from_file
 from learning_memory_server.system.steering import find_steering
+from learning_memory_server.system.stores import describe_other, other_stores
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -50,6 +51,12 @@ def check_settings_file() -> Iterator[Finding]:
         )
     elif mode & stat.S_IWOTH:
         yield red(f"Any user can change {file}; run: chmod 600 '{file}'", _closing(file))
+
+
+def check_stores(settings: Settings) -> Iterator[Finding]:
+    """Name the other stores of this user, which another shell or a sandbox may use in place of this one."""
+    for each in other_stores(settings.storage_path, settings.journal_directory):
+        yield yellow(describe_other(each))
 
 
 def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
