@@ -125,6 +125,7 @@ def status(
     others = other_stores(settings.storage_path, settings.journal_directory)
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
+        "left_out": command.left_out_here(settings) or None,
         "other_stores": [str(each) for each in others],
         "index": command.describe_engine(settings),
         "server": server,
@@ -162,6 +163,7 @@ def _status_facts(
     )
     superseded = f", and {document['superseded']:,} superseded" if document["superseded"] else ""
     return [
+        *([("here", Text(document["left_out"], "yellow"))] if document["left_out"] else ()),
         ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
         *(("second", Text(describe_other(Path(each)), "yellow")) for each in document["other_stores"]),
         ("index", document["index"]),

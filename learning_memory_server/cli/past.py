@@ -25,6 +25,7 @@ from learning_memory_server.server.views.failure_views import repeated_error
 class LeftOut(Enum):
     """Why nothing is kept of a transcript."""
 
+    EXCLUDED = "of folders that the setting `exclude` leaves out"
     OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
     GONE_FOLDERS = "of folders that are gone; name one to take it"
     EARLIER = "from before the git directory there was made; name one to take it"

@@ -17,7 +17,15 @@ from learning_memory_server.advice.text import UNCONFIRMED
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
+from learning_memory_server.cli.command import (
+    Commands,
+    Offline,
+    Result,
+    current_project,
+    folders_here,
+    open_settings,
+    open_settings_here,
+)
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
@@ -62,7 +70,7 @@ async def start(
     command worked next. Asks you for the lines that agents are reminded of. May
     be run again: what is there already stays as it is.
     """
-    settings = open_settings()
+    settings = open_settings_here()
     for finding in check_claim(settings, os.environ):
         if repair := finding.agreed():
             out.say(repair())

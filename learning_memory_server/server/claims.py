@@ -22,11 +22,13 @@ from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
+from learning_memory_server.server.exclusion import Exclusion, matching
 from learning_memory_server.server.facts import FactFiles, Facts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.work_folder import WorkFolder
 from learning_memory_server.system.locations import is_attended
 
+_NO_PROJECT: Final = "none"  # Of the folders that are left out
 _LETTERS: Final = 6  # Letters of the digest in a name
 
 
@@ -162,6 +164,8 @@ class Claims:
 def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     """Return the caller of this process: Claude Code's folder and session, else the working directory and an own id."""
     folder = folder_of(environment)
+    if matching(settings.exclude, folder):
+        return Caller(_NO_PROJECT, session_of(environment), folder=str(folder), is_told=False)
     found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
     name = Journal(settings.journal_directory).names.of(found.project)
     return Caller(
@@ -181,11 +185,15 @@ class Folders:
     claims: Claims
     names: Names
     is_stored: Callable[[str], bool]  # whether sessions here have stored anything of a project
+    exclusion: Exclusion | None = None
     _found: dict[Path, tuple[object, Belonging]] = field(default_factory=dict)
     _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
 
     async def caller(self, directory: str, named: str | None, session: str) -> Caller:
         """Return the caller of a connection from a folder, in a thread for each folder: a disk may not answer."""
+        if self.exclusion and await self.exclusion.find(directory):
+            # Not even git is asked there: every call is refused, see `Calls`.
+            return Caller(_NO_PROJECT, session, folder=directory, is_told=False)
         if named:
             return Caller(self.names.of(named), session, folder=directory)
         looking = self._looking.get(directory)

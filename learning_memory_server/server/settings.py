@@ -102,6 +102,16 @@ RedactionPatterns = Annotated[tuple[str, ...] | dict[str, str], BeforeValidator(
 RedactionAllow = Annotated[
     tuple[str, ...], BeforeValidator(_from_json), _sound(partial(numbered_patterns, "redaction_allow"))
 ]
+
+
+def _folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(locations.expanded(each).rstrip("/") for each in patterns)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+FolderPatterns = Annotated[tuple[str, ...], BeforeValidator(_from_json), AfterValidator(_folder_patterns)]
 REMOVED: Final = frozenset(
     (
         *("advice_withheld", "budget_bytes", "check_in_calls", "commands_start_hub", "embedding_dimension", "episodes"),
@@ -113,8 +123,8 @@ REMOVED: Final = frozenset(
 RETIRED: Final = ("refusals.json",)
 """Files in the storage folder that earlier versions wrote, and that no version reads. A purge removes them."""
 
-_OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path"))
-"""Settings in which a session may differ from its hub, and those that have led it there."""
+_OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path", "exclude"))
+"""Settings in which a session may differ from its hub, those that have led it there, and what a hub reads anew."""
 
 UserPath = Annotated[Path, AfterValidator(_user_path)]
 Model = Annotated[str, AfterValidator(_is_absolute)]
@@ -191,6 +201,11 @@ class Settings(BaseModel):
     redaction_allow: RedactionAllow = Field(
         default=(),
         description="Harmless texts: a list of regular expressions; their matches are kept. A variable holds it as JSON.",
+    )
+    exclude: FolderPatterns = Field(
+        default=(),
+        description='Folders to leave out, as in `["~/clients/*"]`: in them and below, nothing is read, kept or shown. '
+        "`*` is any name, `**` any number of folders. A change counts at once. A variable holds it as JSON.",
     )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."

@@ -333,7 +333,7 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "hub_idle_minutes": ([5, "5", "5.0"], [30, 30.0, "30", "3e1"]),
 }
 """For each setting, lists of forms with one meaning: as variables and the file may have them."""
-OF_THE_CALLER = {"project", "log_level", "storage_path", "journal_path"}
+OF_THE_CALLER = {"project", "log_level", "storage_path", "journal_path", "exclude"}
 
 
 def test_each_setting_is_compared_or_of_the_caller_alone() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Offline
-from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
+from learning_memory_server.cli.command import Offline, left_out_here
+from learning_memory_server.cli.doctor import Finding, Repair, about, green, info, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECTS_NAMED
@@ -71,6 +71,9 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
 def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Ask, once, about a folder that may be a known project and does not show it."""
     directory, claims = folder_of(environment), claims_of(settings)
+    if left_out := left_out_here(settings):
+        yield info(left_out)
+        return
     if settings.project:
         return
     unreadable = claims.find_unreadable(directory)

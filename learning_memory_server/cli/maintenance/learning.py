@@ -10,7 +10,14 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
+from learning_memory_server.cli.command import (
+    Commands,
+    Offline,
+    Result,
+    current_project,
+    folders_here,
+    open_settings_here,
+)
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LearnReport, LeftOut
 from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
@@ -21,6 +28,7 @@ from learning_memory_server.lessons.errors.learner import unknown
 from learning_memory_server.model.caller import folder_of, git_output
 from learning_memory_server.rules.past.sessions import Transcript
 from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.exclusion import matching
 from learning_memory_server.server.settings import Settings
 
 _MB: Final = 1_000_000
@@ -48,12 +56,14 @@ class _Owners:
         self._is_named = path is not None and not usual.is_relative_to(path.resolve())
         self._every = every
         self._home_of = cache(self._find_home)
+        self._is_excluded = cache(lambda folder: bool(folder and matching(settings.exclude, folder)))
 
     def project_of(self, began: transcripts.Beginning) -> str | LeftOut:
         """Return the project to learn under from a session, or why it is left out."""
         home = self._home_of(began.folder)
-        if home and home.project != self._current and not self._every:
-            return LeftOut.OTHER_PROJECTS
+        is_excluded = self._is_excluded(began.folder)
+        if is_excluded or (home and home.project != self._current and not self._every):
+            return LeftOut.EXCLUDED if is_excluded else LeftOut.OTHER_PROJECTS
         if home and (home.made is None or (began.at and began.at.timestamp() >= home.made)):
             return home.project
         if self._is_named and not self._every:
@@ -71,6 +81,8 @@ class _Owners:
         """Return whether a session that may change its folder was in one of somebody else."""
         if not folder or folder == began.folder:
             return False
+        if self._is_excluded(folder):
+            return True
         home = self._home_of(folder)
         return home != self._home_of(began.folder) or (home is None and not Path(folder).is_relative_to(began.folder))
 
@@ -119,7 +131,7 @@ async def learn_from(
     later: what is known is not added twice.
     """
     began = monotonic()
-    settings = open_settings()
+    settings = open_settings_here()
     lesson = await read_lesson(settings, path, every=every)
     if report and (lesson.projects or lesson.past.lines):
         show_report(lesson.past, lesson.place)
@@ -143,7 +155,7 @@ async def report() -> Result:
     lines agents are reminded of from now on. Each line that you choose becomes
     a rule of yours.
     """
-    settings = open_settings()
+    settings = open_settings_here()
     lesson = await read_lesson(settings)
     show_report(lesson.past, lesson.place)
     lesson.show_left_out()

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings_here
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
@@ -94,7 +94,7 @@ async def review(
     for several, such as `y 1 3 n 2`. Only a person in a terminal can answer;
     elsewhere, all are listed.
     """
-    settings = open_settings()
+    settings = open_settings_here()
     project, stored = current_project(settings), Offline(settings)
     if name is not None:
         only_you("review", name, "--never" if never else "")
