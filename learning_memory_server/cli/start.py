@@ -153,10 +153,11 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects or lesson.past.lines:
-        show_report(lesson.past, lesson.place)
+        show_report(lesson.past, lesson.place, lesson.what)
         return
+    what = "this clone of " if lesson.older else ""
     out.say(
-        f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "
+        f"Claude Code has kept no session of {what}{out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "
         "there is nothing to report. Once it has the plugin, hooks learn while agents work. After the first day, this "
         "shows which commands failed, and which worked next. Until then, an example shows what agents keep: "
         "learning-memory-server demo"

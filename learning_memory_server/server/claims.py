@@ -105,6 +105,17 @@ class Claims:
         """Note that a person says that a folder is not the project's."""
         self.facts.learn("folder", WorkFolder.of(directory).top, declined=project)
 
+    def said_of_older(self, directory: Path) -> bool | None:
+        """Return what a person said last of sessions from before this clone, None if nobody was asked."""
+        place = WorkFolder.of(directory)
+        said = self.facts.of("folder", place.top).every("older")
+        return next((each["read"] for each in reversed(said) if each["number"] == place.number), None)
+
+    def note_older(self, directory: Path, *, said: bool) -> None:
+        """Note what a person says of sessions from before this clone."""
+        place = WorkFolder.of(directory)
+        self.facts.learn("folder", place.top, older={"number": place.number, "read": said})
+
     def folders(self) -> dict[str, list[Path]]:
         """Return the folders of each project that one here is, or was, by its id."""
         found: dict[str, list[Path]] = {}
