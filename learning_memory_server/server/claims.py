@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -51,7 +51,8 @@ class Claims:
         here, numbered = self.facts.of("folder", place.top), self.facts.of("number", place.number)
         own = _own_name(place, len(here.every("id")))
         try:
-            known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
+            surely = (self._still(place, each, by_path=False) for each in (here, numbered))
+            known = next(chain(*surely, self._still(place, here)), None)
             found = Belonging(known, is_told=True) if known else self._labelled(place, own, is_stored)
             is_sure = found.is_told and here.is_whole and numbered.is_whole and not place.is_of_somebody_else()
             if is_sure and is_stored:
@@ -73,6 +74,7 @@ class Claims:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
         place, found = WorkFolder.of(directory), self.find(directory)
         here = self.facts.of("folder", place.top)
+        place = replace(place, git=place.git or place.unproven)
         with suppress(OSError):
             if not here.every("declined"):
                 label = place.label()
@@ -81,6 +83,14 @@ class Claims:
                 likely = [each for each in ids if each and (each != found.project or not found.is_told)]
                 return next(filter(is_stored, likely), None)
         return None
+
+    def superproject(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
+        """Return the known project whose submodule a folder is, unless it is of that already, or a person said no."""
+        place = WorkFolder.of(directory)
+        if place.superproject is None or self.facts.of("folder", place.top).every("declined"):
+            return None
+        outer = self.find(place.superproject).project
+        return outer if outer != self.find(directory).project and is_stored(outer) else None
 
     def stamp(self, directory: Path) -> object:
         """Return what changes when something else may be found for a folder."""

@@ -17,7 +17,7 @@ from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECTS_NAMED
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.claims import Claims, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
@@ -79,6 +79,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     unreadable = claims.find_unreadable(directory)
     stored, found = Offline(settings), claims.find(directory).project
     known = found if unreadable else claims.claimed(directory, stored.projects.has)
+    yield from _check_superproject(directory, claims, stored)
     if known is None or (
         not unreadable and known != found and stored.journal.names.of(known) == stored.journal.names.of(found)
     ):
@@ -100,6 +101,25 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         "learning-memory-server doctor --fix",
         answers={f"Is {directory} the project {name}, and may its sessions get advice from it?": confirm},
         refused=partial(claims.decline, directory, known),
+    )
+
+
+def _check_superproject(directory: Path, claims: Claims, stored: Offline) -> Iterator[Finding]:
+    """Say that a submodule gets nothing of its superproject, and offer it."""
+    outer = claims.superproject(directory, stored.projects.has)
+    if outer is None:
+        return
+    name = stored.journal.names.of(outer)
+
+    def confirm() -> str:
+        claims.confirm(directory, outer)
+        return f"{directory} is read as {name}."
+
+    yield info(
+        f"{directory} is a submodule of {name}, and a project of its own: sessions here get no advice from {name}, nor "
+        "the other way round. To make it one with that, run in this folder: learning-memory-server doctor --fix",
+        answers={f"Is {directory} to be one project with {name}?": confirm},
+        refused=partial(claims.decline, directory, outer),
     )
 
 
