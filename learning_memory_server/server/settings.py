@@ -205,7 +205,7 @@ class Settings(BaseModel):
     exclude: FolderPatterns = Field(
         default=(),
         description='Folders to leave out, as in `["~/clients/*"]`: in them and below, nothing is read, kept or shown. '
-        "`*` is any name, `**` any number of folders. A change counts at once. A variable holds it as JSON.",
+        "`*` is any name, `**` any number of folders. A change counts for running sessions, too. A variable holds it as JSON.",
     )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."
