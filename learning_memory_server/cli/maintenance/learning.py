@@ -61,8 +61,8 @@ class _Owners:
 
     def project_of(self, began: transcripts.Beginning) -> str | LeftOut:
         """Return the project to learn under from a session, or why it is left out."""
-        home = self._home_of(began.folder)
         is_excluded = self._is_excluded(began.folder)
+        home = None if is_excluded else self._home_of(began.folder)
         if is_excluded or (home and home.project != self.current and not self._every):
             return LeftOut.EXCLUDED if is_excluded else LeftOut.OTHER_PROJECTS
         if home and (home.made is None or (began.at and began.at.timestamp() >= home.made)):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.system.locking import exclusive
 from tests.command_line import in_line
 from tests.forked import Forked
 from tests.forked_otherwise import NOBODY, AsNobody
@@ -149,6 +150,17 @@ def test_what_is_in_nobodys_way_is_no_reason_to_stop(place: str, data: Path, pla
     # What the user may change, whoever owns it, and what is none of this program's files.
     path.chmod(0o666 if place.startswith("journal") else 0o600)
     assert "belongs to" not in play(AsNobody, "doctor", "--quick").stdout
+
+
+def test_a_hub_of_roots_that_still_runs_is_named_with_the_command_that_ends_it(data: Path, play: Play) -> None:
+    with (
+        TemporaryDirectory(prefix="lms-", dir="/tmp") as sockets,
+        # As a hub of an earlier version does, which asks nobody whose the data is.
+        exclusive(data / "journal", "the memory hub", socket=Path(sockets) / "hub.sock"),
+    ):
+        answered = play(AsNobody, given=SESSION)
+    assert "A hub of root uses the data" in answered.stdout
+    assert f"sudo kill {os.getpid()}" in answered.stdout
 
 
 def test_a_settings_file_of_roots_is_reported_as_that(home: Path, play: Play) -> None:
