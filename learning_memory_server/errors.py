@@ -21,6 +21,7 @@
     ├── DeadlineExceededError        timeout
     ├── JournalUnavailableError      storage_unavailable
     ├── LockUnavailableError         storage_unavailable
+    ├── ForeignDataError             storage_unavailable
     ├── AlreadyRunningError          internal_error
     ├── InvalidSettingsError         internal_error
     ├── OutputError                  internal_error
@@ -211,6 +212,12 @@ class JournalUnavailableError(LearningMemoryError):
 
 class LockUnavailableError(LearningMemoryError):
     """A folder's lock file cannot be created or opened."""
+
+    wire_type = "storage_unavailable"
+
+
+class ForeignDataError(LearningMemoryError):
+    """The data, or a part of it, belongs to another user than this process."""
 
     wire_type = "storage_unavailable"
 

@@ -15,6 +15,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.dashboard.document import Dashboard
+from learning_memory_server.server.exclusion import Exclusion
 from learning_memory_server.server.session import Session
 from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
 
@@ -47,7 +48,7 @@ def answers_of_the_server(lines: Iterable[bytes], *, has_hooks: bool = False) ->
 
     async def serve() -> list[bytes]:
         services: dict[type, object] = {kind: object() for tool in [*WITH_HOOKS, *OF_APPS] for kind in tool.services}
-        services |= {RedactionGate: RedactionGate(), Advisor: object(), Dashboard: object()}
+        services |= {RedactionGate: RedactionGate(), Advisor: object(), Dashboard: object(), Exclusion: object()}
         exchange = _Exchange(list(lines))
         calls = Calls(services, Caller("nobody's", "none"), has_hooks=has_hooks)
         await Session(build_server(calls), exchange, grace=10.0).run()

@@ -264,10 +264,14 @@ class SettingsDocument(TypedDict):
 class StatusDocument(TypedDict):
     """Counts of the store. `locked_by` describes the process that has locked the data; `open` lists the open entries.
 
-    `values` includes those `superseded`. `failures` counts commands, and `errors` what they failed with.
+    `left_out` says that this folder is left out, if it is. `other_stores` are folders of this user with records that
+    are not read here. `values` includes those `superseded`.
+    `failures` counts commands, and `errors` what they failed with.
     """
 
     journal: JournalFacts
+    left_out: str | None
+    other_stores: list[str]
     index: str
     server: ServerFacts | None
     locked_by: dict[str, Any] | None

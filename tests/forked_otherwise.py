@@ -1,6 +1,7 @@
-"""The program as nobody starts it: stopped in the middle of an import, or without root's rights."""
+"""The program as nobody starts it: stopped in the middle of an import, without root's rights, or as another user."""
 
 import ctypes
+import importlib
 import os
 import signal
 from typing import Any
@@ -38,4 +39,22 @@ class BoundByPermissions(Forked):
             # The interface's third version, and this process.
             header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
             assert ctypes.CDLL(None).capset(header, none) == 0
+        super().run()
+
+
+NOBODY = 65534
+"""The number of the user without rights, on every Linux."""
+
+
+class AsNobody(Forked):
+    """Runs as a user that owns nothing. Only root can start it."""
+
+    @override
+    def run(self) -> None:
+        # Python's own folder may be closed to others.
+        for name in ("pwd", "shlex", "tomllib", "encodings.ascii", "learning_memory_server.cli.doctor.command"):
+            importlib.import_module(name)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
         super().run()

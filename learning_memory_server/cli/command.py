@@ -125,6 +125,24 @@ def current_project(settings: Settings) -> str:
     return caller_of(os.environ, settings).project
 
 
+def open_settings_here() -> Settings:
+    """Load the settings for a command about this folder. Raises `InvalidInputError` if it is left out."""
+    from learning_memory_server.server.exclusion import require_included
+
+    settings = open_settings()
+    require_included(settings, folder_of(os.environ))
+    return settings
+
+
+def left_out_here(settings: Settings) -> str:
+    """Return a sentence if this folder is left out, else an empty text."""
+    from learning_memory_server.server.exclusion import matching, sentence_of
+
+    folder = folder_of(os.environ)
+    pattern = matching(settings.exclude, folder)
+    return sentence_of(pattern, folder) if pattern else ""
+
+
 def folders_here(settings: Settings) -> dict[str, str]:
     """Return the folder of the current project, by its name: its files show which lessons are stale."""
     return {current_project(settings): str(folder_of(os.environ))}

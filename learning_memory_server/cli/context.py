@@ -47,6 +47,9 @@ async def context() -> command.Result:
     """
     settings = command.open_settings()
     caller = caller_of(os.environ, settings)
+    if left_out := command.left_out_here(settings):
+        out.say(left_out)
+        return command.Result({"project": caller.project, "text": left_out})
     stored = command.Offline(settings)
     lessons = Lessons(stored.collector, stored.effects, stored.freshness, answers=stored.answers, shared=stored.shared)
     names = Names(lessons)

@@ -26,6 +26,7 @@ from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import advice_views, entry_views, fields
 from learning_memory_server.system.ipc.discovery import LOG
+from learning_memory_server.system.stores import describe_other, other_stores
 
 _SHOWN: Final = (
     *("pid", "version", "uptime_seconds", "sessions", "model", "runtime", "points", "pending", "journal"),
@@ -125,8 +126,11 @@ def status(
         _found(lambda: command.holder_of(settings)),
         _found(lambda: running.control("status") if (running := find_hub()) else None),
     )
+    others = other_stores(settings.storage_path, settings.journal_directory)
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
+        "left_out": command.left_out_here(settings) or None,
+        "other_stores": [str(each) for each in others],
         "index": command.describe_engine(settings),
         "server": server,
         "locked_by": holder,
@@ -166,7 +170,9 @@ def _status_facts(
     )
     superseded = f", and {document['superseded']:,} superseded" if document["superseded"] else ""
     return [
+        *([("here", Text(document["left_out"], "yellow"))] if document["left_out"] else ()),
         ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
+        *(("second", Text(describe_other(Path(each)), "yellow")) for each in document["other_stores"]),
         ("index", document["index"]),
         ("server", _described(document["server"], _product)),
         ("in use by", _described(document["locked_by"], command.in_use_by)),

@@ -26,9 +26,10 @@ from learning_memory_server.server.views.failure_views import repeated_error
 class LeftOut(Enum):
     """Why nothing is kept of a transcript."""
 
+    EXCLUDED = "of folders that the setting `exclude` leaves out"
     OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
     GONE_FOLDERS = "of folders that are gone; name one to take it"
-    EARLIER = "from before the git directory there was made; name one to take it"
+    EARLIER = "of sessions that ran there before the git directory was made; name one to take it"
     WITHOUT_FOLDER = "without a folder; name one to take it"
 
 
@@ -36,13 +37,15 @@ class LeftOut(Enum):
 class LearnReport:
     """The transcripts that were read, by project, the report about them, and the failures in them that are new here.
 
-    `known` counts failures that are here already, or were forgotten. `here` is the folder of the current project, by
-    its name. `past` is the report.
+    `older` counts sessions that ran in this folder before this clone of it, which only a person lets in. `known` counts
+    failures that are here already, or were forgotten. `here` is the folder of the current project, by its name. `past`
+    is the report.
     """
 
     place: Path
     projects: Counter[str] = field(default_factory=Counter)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
+    older: int = 0
     errors: list[list[Failure]] = field(default_factory=list)
     known: int = 0
     kept: int = 0
@@ -60,10 +63,20 @@ class LearnReport:
         """How much there is to keep, in words; empty if there is nothing."""
         return out.counted(len(self.failures), "failure") if self.failures else ""
 
+    @property
+    def what(self) -> str:
+        """What has no session: the project, or only this clone of it."""
+        return "clone" if self.older else "project"
+
+    @property
+    def older_sessions(self) -> str:
+        """How many sessions ran here before this clone, in words."""
+        return f"{out.counted(self.older, 'older session')} ran in this folder, before this clone"
+
     def show(self) -> None:
         """Print what was found."""
         if not self.projects:
-            out.say(f"No transcripts of this project in {out.one_line(str(self.place))}.")
+            out.say(f"No transcripts of this {self.what} in {out.one_line(str(self.place))}.")
             self.show_left_out()
             return
         out.records(error_record(repeated_error(error)) for error in self.errors[: out.SHOWN])
@@ -87,7 +100,14 @@ class LearnReport:
 
     def show_left_out(self) -> None:
         """Print how many transcripts and commands are not the project's, and why."""
+        if self.older:
+            out.say(
+                f"Left out: {self.older_sessions}. A person is asked by: learning-memory-server report. One of them is "
+                "read by: learning-memory-server learn-from FILE"
+            )
         for why in filter(self.left_out.get, LeftOut):
+            if why is LeftOut.EARLIER and self.older:
+                continue
             out.say(f"Left out: {out.counted(self.left_out[why], 'transcript')} {why.value}.")
         if self.past.strayed:
             out.say(

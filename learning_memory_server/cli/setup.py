@@ -27,6 +27,7 @@ from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
 from learning_memory_server.system.paths import config_file
+from learning_memory_server.system.stores import describe_other, other_stores
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -113,7 +114,10 @@ def setup(
         changed = remove_from(client, yes=yes)
     else:
         changed = set_up(client, settings, plugin=plugin, yes=yes)
-        offer_join(load_settings())
+        here = load_settings()
+        for each in other_stores(here.storage_path, here.journal_directory):
+            out.notice(describe_other(each))
+        offer_join(here)
     return Result({"client": client.name, "changed": changed, "text": text})
 
 

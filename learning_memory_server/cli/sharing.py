@@ -12,7 +12,14 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Offline, YesOption, current_project, open_settings
+from learning_memory_server.cli.command import (
+    Commands,
+    Offline,
+    YesOption,
+    current_project,
+    open_settings,
+    open_settings_here,
+)
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import WEIGHTS
@@ -68,7 +75,7 @@ def share(
     if check:
         check_files(Path(ids[0]) if ids else repository())
         return
-    settings, top = open_settings(), repository()
+    settings, top = open_settings_here(), repository()
     there, project = tree.sound_files(top), current_project(settings)
     redactor, names = secrets_finder(settings), _names(top)
     written = 0
@@ -102,7 +109,7 @@ async def join() -> None:
     the person who merged them. Shows all, and asks once if agents may get them
     as advice. Later lessons wait in `review`.
     """
-    settings, top = open_settings(), repository()
+    settings, top = open_settings_here(), repository()
     out.only_a_person("Reading what others share")
     if not out.agrees(f"Read the shared lessons of {top}? Anyone who can write to it can write them."):
         raise typer.Exit(1)

@@ -19,7 +19,15 @@ from learning_memory_server.advice.text import UNCONFIRMED
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
+from learning_memory_server.cli.command import (
+    Commands,
+    Offline,
+    Result,
+    current_project,
+    folders_here,
+    open_settings,
+    open_settings_here,
+)
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.exporting import backed_up
@@ -64,7 +72,7 @@ async def start(
     command worked next. Asks you for the lines that agents are reminded of. May
     be run again: what is there already stays as it is.
     """
-    settings = open_settings()
+    settings = open_settings_here()
     for finding in check_claim(settings, os.environ):
         if repair := finding.agreed():
             out.say(repair())
@@ -147,10 +155,11 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
 
 def _show_account(lesson: LearnReport, project: str) -> None:
     if lesson.projects or lesson.past.lines:
-        show_report(lesson.past, lesson.place)
+        show_report(lesson.past, lesson.place, lesson.what)
         return
+    what = "this clone of " if lesson.older else ""
     out.say(
-        f"Claude Code has kept no session of {out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "
+        f"Claude Code has kept no session of {what}{out.one_line(short_name(project))} in {out.one_line(str(lesson.place))} yet, so "
         "there is nothing to report. Once it has the plugin, hooks learn while agents work. After the first day, this "
         "shows which commands failed, and which worked next. Until then, an example shows what agents keep: "
         "learning-memory-server demo"

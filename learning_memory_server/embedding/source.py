@@ -259,7 +259,7 @@ def _definition_digest(folder: Path) -> str:
     digest = hashlib.sha256()
     files = {path for pattern in _DEFINITIONS for path in folder.glob(pattern)}
     for path in sorted(files):
-        digest.update(f"\n{path.relative_to(folder)}\n{file_digest(path)}".encode())
+        digest.update(os.fsencode(f"\n{path.relative_to(folder)}\n{file_digest(path)}"))
     return digest.hexdigest()
 
 

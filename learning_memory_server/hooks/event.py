@@ -205,6 +205,17 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
     return {name: value.encode("utf-8", "replace").decode() for name, value in texts.items()}
 
 
+def begins_session(event: Mapping[str, object]) -> bool:
+    """Return whether an event is the start of a session."""
+    name = str(event.get("event", ""))
+    return _KINDS.get(_OTHER_NAMES.get(name, name)) is TriggerKind.SESSION_START
+
+
+def answer_in_words(event: Mapping[str, object], text: str) -> str:
+    """Return what Claude Code takes for an answer that is one text; nothing if it is empty."""
+    return answer_of(str(event.get("event", "")), Shown(text=text)) if text else ""
+
+
 def answer_of(event: str, shown: Shown) -> str:
     """Return what Claude Code takes for an answer: JSON, or nothing."""
     answer: dict[str, object] = {}

@@ -91,7 +91,7 @@ class Hub:
         self._ending = asyncio.Event()
         self._is_interrupted = False
         self._last_needed = time.monotonic()
-        self._folders = Folders(services.claims, services.journal.names, services.projects.has)
+        self._folders = Folders(services.claims, services.journal.names, services.projects.has, services.exclusion)
         self._cleared: dict[str, str] = {}
         self._renamed: dict[str, str] = {}
         self._server: asyncio.Server | None = None

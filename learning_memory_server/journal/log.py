@@ -18,7 +18,7 @@ import structlog
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
 from learning_memory_server.journal.kinds import RecordKind
-from learning_memory_server.system import files
+from learning_memory_server.system import files, ownership
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.names import Names
@@ -48,6 +48,8 @@ def journal_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, PermissionError) and (foreign := ownership.explain_denied(error.filename or path)):
+            raise JournalUnavailableError(f"The journal could not be used: {foreign}") from error
         raise JournalUnavailableError(
             f"The journal could not be used ({error.strerror or type(error).__name__}: {path.name}).",
             doctor=" to see the journal folder, its permissions and free space",

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import re
 import secrets
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, cast
 
 import structlog
@@ -18,6 +20,7 @@ from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
+from learning_memory_server.hooks.event import answer_in_words, begins_session
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import MARKER
@@ -25,10 +28,11 @@ from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.decoding import decoded
+from learning_memory_server.server.exclusion import Exclusion, sentence_of
 from learning_memory_server.server.schema import TOO_LONG, flaws_of, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
-from learning_memory_server.server.tools.toolset import JSON, Result, Tool
+from learning_memory_server.server.tools.toolset import JSON, SILENT, Result, Tool
 from learning_memory_server.system.imports import is_of_replaced_files
 from learning_memory_server.system.waiting import in_turn
 
@@ -269,22 +273,29 @@ class Calls:
         )
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._advisor = cast("Advisor", services[Advisor])
+        self._exclusion = cast("Exclusion", services[Exclusion])
         self._untold = self.note
         self._names_calls = False
 
     async def session_context(self) -> str:
         """Return what a new session of the caller would be shown."""
         folder = self.caller.folder
+        if pattern := await self._exclusion.find(folder):
+            return sentence_of(pattern, folder)
         place = await self._advisor.observer.place(folder, folder) if folder else ""
         return await self._advisor.room.context(self.caller, place)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""
+        if pattern := await self._exclusion.find(self.caller.folder):
+            raise InvalidInputError(sentence_of(pattern, self.caller.folder))
         document = await self._dashboard.document(self.caller.project, {self.caller.project: self.caller.folder})
         return page(await asyncio.to_thread(as_text, document))
 
     async def call(self, identity: object, tool: str, arguments: dict[str, Any], *, tool_use: object = None) -> Result:
         """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
+        if left_out := await self._left_out(tool, arguments):
+            return left_out
         front = self.front
         self._names_calls |= tool_use is not None
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
@@ -305,6 +316,22 @@ class Calls:
             return result
         self._untold = ""
         return result.with_note(note)
+
+    async def _left_out(self, tool: str, arguments: dict[str, Any]) -> Result | None:
+        """Return the answer where the folder is left out, else None: a refusal, or a sentence to the first session."""
+        event = arguments.get("event") if tool == HOOK else None
+        event = event if isinstance(event, dict) else {}
+        # A session may go to another folder, or read a file there.
+        named = [str(event.get("folder", "")), str(Path(str(event.get("file", ""))).parent)]
+        pattern = await self._exclusion.find(self.caller.folder, *filter(os.path.isabs, named))
+        if not pattern:
+            return None
+        if tool != HOOK:
+            hint = "Go on without this memory, and do not call its tools here again."
+            return JSON.failure(InvalidInputError(sentence_of(pattern, self.caller.folder), hint=hint))
+        is_told = begins_session(event) and await self._exclusion.says_first(self.caller.folder)
+        said = sentence_of(pattern, self.caller.folder) if is_told else ""
+        return SILENT.reply({"text": answer_in_words(event, said)})
 
 
 def _name_of(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:

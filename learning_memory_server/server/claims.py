@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,11 +22,13 @@ from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
+from learning_memory_server.server.exclusion import Exclusion, matching
 from learning_memory_server.server.facts import FactFiles, Facts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.work_folder import WorkFolder
 from learning_memory_server.system.locations import is_attended
 
+_NO_PROJECT: Final = "none"  # Of the folders that are left out
 _LETTERS: Final = 6  # Letters of the digest in a name
 
 
@@ -48,7 +50,8 @@ class Claims:
         place = WorkFolder.of(directory)
         here, numbered = self.facts.of("folder", place.top), self.facts.of("number", place.number)
         try:
-            known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
+            surely = (self._still(place, each, by_path=False) for each in (here, numbered))
+            known = next(chain(*surely, self._still(place, here)), None)
             if known:
                 found = Belonging(known, is_told=True)
             else:
@@ -74,6 +77,7 @@ class Claims:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
         place, found = WorkFolder.of(directory), self.find(directory)
         here = self.facts.of("folder", place.top)
+        place = replace(place, git=place.git or place.unproven)
         with suppress(OSError):
             if not here.every("declined"):
                 label = place.label()
@@ -82,6 +86,14 @@ class Claims:
                 likely = [each for each in ids if each and (each != found.project or not found.is_told)]
                 return next(filter(is_stored, likely), None)
         return None
+
+    def superproject(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
+        """Return the known project whose submodule a folder is, unless it is of that already, or a person said no."""
+        place = WorkFolder.of(directory)
+        if place.superproject is None or self.facts.of("folder", place.top).every("declined"):
+            return None
+        outer = self.find(place.superproject).project
+        return outer if outer != self.find(directory).project and is_stored(outer) else None
 
     def stamp(self, directory: Path) -> object:
         """Return what changes when something else may be found for a folder."""
@@ -105,6 +117,17 @@ class Claims:
     def decline(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is not the project's."""
         self.facts.learn("folder", WorkFolder.of(directory).top, declined=project)
+
+    def said_of_older(self, directory: Path) -> bool | None:
+        """Return what a person said last of sessions from before this clone, None if nobody was asked."""
+        place = WorkFolder.of(directory)
+        said = self.facts.of("folder", place.top).every("older")
+        return next((each["read"] for each in reversed(said) if each["number"] == place.number), None)
+
+    def note_older(self, directory: Path, *, said: bool) -> None:
+        """Note what a person says of sessions from before this clone."""
+        place = WorkFolder.of(directory)
+        self.facts.learn("folder", place.top, older={"number": place.number, "read": said})
 
     def folders(self) -> dict[str, list[Path]]:
         """Return the folders of each project that one here is, or was, by its id."""
@@ -165,6 +188,8 @@ class Claims:
 def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     """Return the caller of this process: Claude Code's folder and session, else the working directory and an own id."""
     folder = folder_of(environment)
+    if matching(settings.exclude, folder):
+        return Caller(_NO_PROJECT, session_of(environment), folder=str(folder), is_told=False)
     found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
     name = Journal(settings.journal_directory).names.of(found.project)
     return Caller(
@@ -184,11 +209,15 @@ class Folders:
     claims: Claims
     names: Names
     is_stored: Callable[[str], bool]  # whether sessions here have stored anything of a project
+    exclusion: Exclusion | None = None
     _found: dict[Path, tuple[object, Belonging]] = field(default_factory=dict)
     _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
 
     async def caller(self, directory: str, named: str | None, session: str) -> Caller:
         """Return the caller of a connection from a folder, in a thread for each folder: a disk may not answer."""
+        if self.exclusion and await self.exclusion.find(directory):
+            # Not even git is asked there: every call is refused, see `Calls`.
+            return Caller(_NO_PROJECT, session, folder=directory, is_told=False)
         if named:
             return Caller(self.names.of(named), session, folder=directory)
         looking = self._looking.get(directory)

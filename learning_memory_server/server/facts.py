@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.system import files
+from learning_memory_server.system import files, ownership
 
 _SUBJECT: Final = "of"  # The key in each line under which it says whom it is about: names of files are digests
 _DIGEST: Final = 32
@@ -74,7 +74,9 @@ class FactFiles:
                 yield kind, name, self.of(kind, name)
 
     def learn(self, kind: str, name: object, **said: object) -> None:
-        """Keep what holds of a subject from now on, unless something else is known already."""
+        """Keep what holds of a subject from now on, unless something else is known already, or others own the data."""
+        if not ownership.is_mine(self.folder):
+            return
         line = json.dumps({_SUBJECT: f"{kind} {name}", **said}).encode() + b"\n"
         file = self._file(kind, name)
         if not files.create(file, line):

@@ -197,7 +197,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             used.set()
             yield
 
-        folders = Folders(services.claims, services.journal.names, services.projects.has)
+        folders = Folders(services.claims, services.journal.names, services.projects.has, services.exclusion)
         caller = await folders.caller(str(folder_of(os.environ)), settings.project, session_of(os.environ))
         caller = replace(caller, is_attended=is_attended(os.environ))
         calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks)

@@ -31,7 +31,7 @@ from learning_memory_server.system import locations, paths
 
 def _user_path(path: Path) -> Path:
     try:
-        return path.expanduser().absolute()
+        return Path(locations.expanded(str(path)))
     except RuntimeError as error:
         raise ValueError(str(error)) from error
 
@@ -56,7 +56,8 @@ def _names_a_host(url: str) -> str:
 def _is_absolute(model: str) -> str:
     if model.startswith("."):
         raise ValueError("must be an absolute path, or a name")  # The hub's working directory is not its sessions'
-    return str(_user_path(Path(model))) if model.startswith("~") else model
+    is_path = model.startswith(("~", "$", "%")) or locations.placeholder_in(model)
+    return str(_user_path(Path(model))) if is_path else model
 
 
 def _no_boolean(value: object) -> object:
@@ -101,6 +102,16 @@ RedactionPatterns = Annotated[tuple[str, ...] | dict[str, str], BeforeValidator(
 RedactionAllow = Annotated[
     tuple[str, ...], BeforeValidator(_from_json), _sound(partial(numbered_patterns, "redaction_allow"))
 ]
+
+
+def _folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(locations.expanded(each).rstrip("/") for each in patterns)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+FolderPatterns = Annotated[tuple[str, ...], BeforeValidator(_from_json), AfterValidator(_folder_patterns)]
 REMOVED: Final = frozenset(
     (
         *("advice_withheld", "budget_bytes", "check_in_calls", "commands_start_hub", "embedding_dimension", "episodes"),
@@ -112,8 +123,8 @@ REMOVED: Final = frozenset(
 RETIRED: Final = ("refusals.json",)
 """Files in the storage folder that earlier versions wrote, and that no version reads. A purge removes them."""
 
-_OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path"))
-"""Settings in which a session may differ from its hub, and those that have led it there."""
+_OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path", "exclude"))
+"""Settings in which a session may differ from its hub, those that have led it there, and what a hub reads anew."""
 
 UserPath = Annotated[Path, AfterValidator(_user_path)]
 Model = Annotated[str, AfterValidator(_is_absolute)]
@@ -194,6 +205,11 @@ class Settings(BaseModel):
     redaction_allow: RedactionAllow = Field(
         default=(),
         description="Harmless texts: a list of regular expressions; their matches are kept. A variable holds it as JSON.",
+    )
+    exclude: FolderPatterns = Field(
+        default=(),
+        description='Folders to leave out, as in `["~/clients/*"]`: in them and below, nothing is read, kept or shown. '
+        "`*` is any name, `**` any number of folders. A change counts for running sessions, too. A variable holds it as JSON.",
     )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."
@@ -281,7 +297,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             if name in known or name not in from_file
             else f"{name} in {paths.config_file(environment)}"
         )
-        raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
+        raise InvalidSettingsError(f"{place}: {problem['msg'].removeprefix('Value error, ')}.") from None
 
 
 def explain_settings_mismatch(hub: Settings, others: object) -> str:

@@ -15,6 +15,10 @@ _AS_IT_IS: Final = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(
 """Flags for a file of somebody else: whatever has taken its place is neither followed nor waited for."""
 READ_MAX: Final = 1 << 16  # Bytes of a file of somebody else that is read. Larger ones are data.
 TEMPORARY: Final = ".tmp"  # The suffix of a file that is not complete yet
+CACHE_TAG: Final = "CACHEDIR.TAG"
+_CACHE_SIGNATURE: Final = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n# learning-memory-server rebuilds this folder.\n"
+)
 _BLOCK: Final = 512  # Bytes: the unit of st_blocks on every file system
 
 
@@ -32,6 +36,14 @@ def make_private_directory(path: Path) -> None:
                 # writable, but cannot be opened for a sync.
                 with suppress(PermissionError):
                     sync_directory(directory.parent)
+
+
+def mark_rebuildable(folder: Path) -> None:
+    """Mark a folder as one that programs for backups may leave out, as https://bford.info/cachedir/ specifies."""
+    # A store that cannot be written is still read.
+    with suppress(OSError):
+        if not (folder / CACHE_TAG).exists():
+            create(folder / CACHE_TAG, _CACHE_SIGNATURE)
 
 
 def create(path: Path, data: bytes) -> bool:

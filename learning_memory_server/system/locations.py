@@ -27,6 +27,8 @@ PROJECT_FILES: Final = (
 )
 """Files of a project from which clients, and the terminals of editors, take variables."""
 PROJECT_FILE_MAX: Final = 1 << 16  # Bytes of the longest file that is parsed
+_HOMES: Final = ("HOME", "userHome", "USERPROFILE", "home")  # Names of the home folder in placeholders
+_SNAP_DEPTH: Final = 3  # Folders from a home to one of a snap's revision
 _PROJECT_FOLDERS: Final = ("CLAUDE_PROJECT_DIR", "PWD", "WORKSPACE_FOLDER_PATHS")
 """Variables that may name the project's folder where it is not the working directory. The last is Cursor's."""
 
@@ -64,11 +66,81 @@ def journal_folder(raw: Mapping[str, object], environment: Mapping[str, str]) ->
 
 
 def absolute(setting: str, named: object) -> str:
-    """Return the path in a setting, absolute. Raises `RuntimeError` for the home of a user who does not exist."""
-    path = os.path.expanduser(str(named))
-    if path.startswith("~"):
-        raise RuntimeError(f"{PREFIX}{setting.upper()}: Could not determine home directory.")
-    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    """Return the path in a setting. Raises `RuntimeError`, which names the setting, as `expanded` does."""
+    try:
+        return expanded(str(named))
+    except RuntimeError as error:
+        raise RuntimeError(f"{PREFIX}{setting.upper()}: {error}.") from None
+
+
+def expanded(path: str) -> str:
+    """Return a path with its home folder. Raises `RuntimeError` if it is not absolute, or has an unfilled placeholder.
+
+    Nothing fills placeholders in a client's entry or a settings file: they would be the names of new folders.
+    """
+    if found := placeholder_in(path):
+        if found.strip("${}%()").rpartition(":")[2] in _HOMES:
+            right = f"write {path.replace(found, '~', 1)}"
+        else:
+            right = "write the path itself, absolute or from ~/"
+        raise RuntimeError(f"nothing fills in {found} of {path}; {right}")
+    if path[:1] == "~" and path[1:2] in ("", "/", os.sep):
+        return user_home() + path[1:]
+    found = os.path.expanduser(path)
+    if found.startswith("~"):
+        raise RuntimeError("Could not determine home directory")
+    if not os.path.isabs(found):
+        raise RuntimeError(
+            f"{path} is relative, so each session would have another folder; write it absolute, such as "
+            f"{os.path.join(working_directory(), path)}, or from ~/"
+        )
+    return found
+
+
+def placeholder_in(path: str) -> str:
+    """Return the first placeholder that a shell or an editor would have filled in; empty if there is none."""
+    begin = path.find("${")
+    if begin >= 0 and (end := path.find("}", begin)) > 0:
+        return path[begin : end + 1]
+    for part in path.replace("\\", "/").split("/"):
+        # Such as $HOME, $(pwd) and %APPDATA%; a dollar sign elsewhere is of the folder's name.
+        if part[:1] == "$" and (part[1:2].isalpha() or part[1:2] in ("_", "(")):
+            return part
+        between = part.split("%")[1:-1]
+        if named := next((each for each in between if each.isidentifier()), ""):
+            return f"%{named}%"
+    return ""
+
+
+def user_home() -> str:
+    """Return this user's home, also in a snap whose own folder is in HOME. Raises `RuntimeError` if there is none."""
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise RuntimeError("Could not determine home directory")
+    outer = _outside_of_sandbox(home)
+    return outer if outer and home.count("/") == outer.count("/") + _SNAP_DEPTH else home
+
+
+def is_of_sandbox(folder: str) -> bool:
+    """Return whether a folder in the home is a snap's or a Flatpak's, which other programs of the user do not see.
+
+    A snap has one for each revision, so that an update would leave data behind.
+    """
+    outer = _outside_of_sandbox(folder)
+    return bool(outer) and outer in (user_home(), os.path.realpath(user_home()))
+
+
+def _outside_of_sandbox(folder: str) -> str:
+    """Return the home in which a folder is one of `~/snap/NAME/REVISION` or `~/.var/app`; empty if it is not."""
+    outer, flatpak, _ = f"{folder}/".partition("/.var/app/")
+    if flatpak:
+        return outer
+    parts = folder.split("/")
+    for number in range(1, len(parts) - 2):
+        revision = parts[number + 2]
+        if parts[number] == "snap" and (revision in ("common", "current") or revision.removeprefix("x").isdigit()):
+            return "/".join(parts[:number])
+    return ""
 
 
 def runtime_folder(environment: Mapping[str, str]) -> str:
@@ -116,7 +188,7 @@ def is_attended(environment: Mapping[str, str]) -> bool:
 def digest(text: str) -> str:
     """Return a short name for a text."""
     # Enough to distinguish names, and cheap: hashlib would load a cryptographic library into every front.
-    data = text.encode()
+    data = os.fsencode(text)
     return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"
 
 
@@ -183,9 +255,7 @@ def _project_folders(environment: Mapping[str, str]) -> dict[str, None]:
 
 
 def _user_folder(environment: Mapping[str, str], variable: str, default: str, platform: str) -> str:
-    home = os.path.expanduser("~")
-    if home == "~":
-        raise RuntimeError("Could not determine home directory.")
+    home = user_home()
     if platform == "win32":
         base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
     elif platform == "darwin":
@@ -193,5 +263,5 @@ def _user_folder(environment: Mapping[str, str], variable: str, default: str, pl
     else:
         # The XDG specification asks for relative paths to be ignored.
         named = environment.get(variable, "")
-        base = named if named.startswith("/") else os.path.join(home, default)
+        base = named if named.startswith("/") and not is_of_sandbox(named) else os.path.join(home, default)
     return os.path.join(base, APPLICATION)

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.errors import AlreadyRunningError, LockUnavailableError
-from learning_memory_server.system import files, timeouts
+from learning_memory_server.errors import AlreadyRunningError, ForeignDataError, LockUnavailableError
+from learning_memory_server.system import files, ownership, timeouts
 from learning_memory_server.system.paths import LOCK
 
 _WAIT: Final = "Wait until it ends."
@@ -21,7 +21,11 @@ _RETRY_SECONDS: Final = 0.02  # Seconds between attempts: much longer than `hold
 
 @contextmanager
 def hold(journal: Path, storage: Path, purpose: str, *, socket: Path | None = None) -> Iterator[None]:
-    """Lock the journal folder, then the storage folder, until the block ends; raises as `exclusive`."""
+    """Lock the journal folder, then the storage folder, until the block ends.
+
+    Raises as `exclusive`, and `ForeignDataError` if another user owns the data.
+    """
+    ownership.refuse_foreign(journal, storage)
     hint = f"{_WAIT} Or use the tools through it. The reading commands (list, status, values) still work."
     with ExitStack() as locks:
         locks.enter_context(exclusive(journal, purpose, name="the journal folder", socket=socket, hint=hint))
@@ -111,6 +115,8 @@ def holder(folder: Path) -> dict[str, object] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
+        if foreign := ownership.explain_denied(folder / LOCK):
+            raise ForeignDataError(foreign) from error
         raise LockUnavailableError(
             f"The lock file {folder / LOCK} could not be opened ({error.strerror}).",
             hint="It must be a file that this user may read and write.",

@@ -45,6 +45,11 @@ def settings_from_file(environment: Mapping[str, str] = os.environ) -> dict[str,
         raise InvalidSettingsError(
             f"The settings file {file} does not exist.", hint=f"Create it, or unset {PREFIX}CONFIG."
         ) from None
+    except PermissionError as error:
+        from learning_memory_server.system.ownership import explain_denied
+
+        reason = explain_denied(file) or f"{error}."
+        raise InvalidSettingsError(f"The settings file {file} cannot be read: {reason}") from None
     except (OSError, ValueError) as error:  # No text, or no TOML
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
 

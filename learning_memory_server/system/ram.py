@@ -37,7 +37,8 @@ def _advise(folder: Path, advice: int, kinds: Container[str]) -> None:
     with suppress(AttributeError, OSError):
         libc, inside = ctypes.CDLL(None), f"{folder.resolve()}{os.sep}"
         # A busy process has a thousand mappings: only those of the folder are worth more than a look.
-        for line in filter(lambda line: inside in line, Path("/proc/self/maps").read_text("utf-8").splitlines()):
+        mapped = os.fsdecode(Path("/proc/self/maps").read_bytes()).splitlines()
+        for line in filter(lambda line: inside in line, mapped):
             addresses, permissions, _, _, _, path = line.split(maxsplit=5)
             if permissions in kinds and path.startswith(inside):
                 start, end = (int(address, 16) for address in addresses.split("-"))

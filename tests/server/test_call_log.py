@@ -9,6 +9,7 @@ import pytest
 
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.exclusion import Exclusion
 from tests.logs import log_to
 from tests.server.agent import ENTRY, FALSIFIED, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
@@ -160,6 +161,7 @@ async def test_a_crash_is_one_line_with_where_and_of_what_type(services: Service
     broken: dict[type, object] = {
         **{kind: Crashing() for kind in services.injectable()},
         RedactionGate: services.redaction,
+        Exclusion: services.exclusion,
     }
     async with agent_of(broken) as agent:
         for tool, arguments in SENT.items():

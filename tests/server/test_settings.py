@@ -134,7 +134,7 @@ def test_a_model_may_be_in_the_home_folder(file: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"min_experiences = true", "min_experiences in {file}: Value error, must be a number, not a boolean."),
+        (b"min_experiences = true", "min_experiences in {file}: must be a number, not a boolean."),
         (b"min_experience = 5", "min_experience in {file} is not a setting. Did you mean min_experiences?"),
         (b"zzz = 5", "zzz in {file} is not a setting."),
         (b"[clustering]\nmin_experiences = 5", "clustering in {file} is not a setting."),
@@ -210,11 +210,48 @@ def test_the_api_key_is_never_shown(file: Path) -> None:
     assert "sesame" not in caught.value.message
 
 
-def test_paths_are_made_absolute_and_the_home_folder_is_expanded(file: Path) -> None:
-    settings = load(file, storage_path="~/memory", journal_path="log")
+def test_the_home_folder_of_a_path_is_expanded(file: Path) -> None:
+    settings = load(file, storage_path="~/memory", journal_path="/srv/log")
 
     assert settings.storage_path == Path.home() / "memory"
-    assert settings.journal_directory == Path.cwd() / "log"
+    assert settings.journal_directory == Path("/srv/log")
+
+
+@pytest.mark.parametrize("setting", ["storage_path", "journal_path", "embedding_model", "reranker_model"])
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        ("${HOME}/memory", "write ~/memory"),
+        ("$HOME/memory", "write ~/memory"),
+        ("${userHome}/memory", "write ~/memory"),
+        ("${env:HOME}/memory", "write ~/memory"),
+        ("%USERPROFILE%/memory", "write ~/memory"),
+        ("${workspaceFolder}/.memory", "absolute or from ~/"),
+        ("/srv/${USER}/memory", "absolute or from ~/"),
+        ("$(pwd)/memory", "absolute or from ~/"),
+        ("%APPDATA%\\memory", "absolute or from ~/"),
+    ],
+)
+def test_a_placeholder_that_nothing_fills_in_is_refused_with_the_right_spelling(
+    setting: str, given: str, right: str, file: Path
+) -> None:
+    with pytest.raises(InvalidSettingsError, match=f"LEARNING_MEMORY_{setting.upper()}") as caught:
+        load(file, **{setting: given})
+    assert "nothing fills in" in caught.value.message
+    assert right in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["/srv/data$", "/srv/a$b/c", "/srv/100%/50%", "/srv/$1", "/srv/%20x%20y", "~/$"])
+def test_a_dollar_or_a_percent_sign_of_a_folders_own_name_is_kept(name: str, file: Path) -> None:
+    assert load(file, storage_path=name).storage_path == Path(name).expanduser()
+
+
+@pytest.mark.parametrize("relative", ["memory", "./memory", "../memory", ".", "a/b"])
+@pytest.mark.parametrize("setting", ["storage_path", "journal_path"])
+def test_a_relative_path_is_refused_with_an_absolute_one(setting: str, relative: str, file: Path) -> None:
+    with pytest.raises(InvalidSettingsError, match="is relative") as caught:
+        load(file, **{setting: relative})
+    assert str(Path.cwd()) in caught.value.message
 
 
 def test_the_home_folder_of_an_unknown_user_is_an_invalid_value(file: Path) -> None:
@@ -296,7 +333,7 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "hub_idle_minutes": ([5, "5", "5.0"], [30, 30.0, "30", "3e1"]),
 }
 """For each setting, lists of forms with one meaning: as variables and the file may have them."""
-OF_THE_CALLER = {"project", "log_level", "storage_path", "journal_path"}
+OF_THE_CALLER = {"project", "log_level", "storage_path", "journal_path", "exclude"}
 
 
 def test_each_setting_is_compared_or_of_the_caller_alone() -> None:

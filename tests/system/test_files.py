@@ -131,3 +131,11 @@ def test_an_entry_that_could_not_be_started_is_not_there_beside_its_second_try(t
         except JournalUnavailableError:
             journal.save_open(started[1])
             assert journal.open_entries() == [started[1]], steps
+
+
+def test_a_folder_that_can_be_rebuilt_is_marked_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        files.mark_rebuildable(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["CACHEDIR.TAG"]
+    # What the specification, and each program that follows it, looks at.
+    assert (tmp_path / "CACHEDIR.TAG").read_bytes().startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")

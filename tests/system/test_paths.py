@@ -71,3 +71,40 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
         "print({name.partition('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))"
     )
     assert python(code).strip() == "{'learning_memory_server'}"
+
+
+SANDBOXES = [
+    "snap/code/171/.local/share",
+    "snap/code/x1/.local/share",
+    "snap/code/common/share",
+    "snap/code-insiders/current/.local/share",
+    ".var/app/com.visualstudio.code/data",
+    ".var/app/org.gnome.Builder/config",
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG is Linux's")
+@pytest.mark.parametrize("folder", SANDBOXES)
+def test_a_folder_of_a_sandbox_is_not_the_users(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    named = {"XDG_DATA_HOME": f"/home/ann/{folder}", "XDG_CONFIG_HOME": f"/home/ann/{folder}"}
+    assert data_directory(named) == Path("/home/ann/.local/share/learning-memory-server")
+    assert config_file(named) == Path("/home/ann/.config/learning-memory-server/config.toml")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG is Linux's")
+@pytest.mark.parametrize(
+    "folder", ["snap/code", "snap/code/data", "snapshots/a/12/x", ".var/data", "data/snap/a/12", "x/.var/app/y"]
+)
+def test_a_folder_that_only_looks_like_a_sandboxes_is_the_users(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    named = {"XDG_DATA_HOME": f"/home/ann/{folder}"}
+    assert data_directory(named) == Path(f"/home/ann/{folder}/learning-memory-server")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="snaps are Linux's")
+@pytest.mark.parametrize("revision", ["171", "x1", "common"])
+def test_the_home_of_a_snap_is_not_the_users(revision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", f"/home/ann/snap/code/{revision}")
+    assert data_directory({}) == Path("/home/ann/.local/share/learning-memory-server")
+    assert config_file({"LEARNING_MEMORY_CONFIG": "~/lms.toml"}) == Path("/home/ann/lms.toml")

@@ -19,6 +19,8 @@ import typer
 from learning_memory_server.cli.clients import json_text, toml_text
 from learning_memory_server.errors import did_you_mean
 from learning_memory_server.server.settings import Settings, is_secret
+from learning_memory_server.system.ipc.jsonrpc import is_unicode
+from learning_memory_server.system.locations import is_of_sandbox
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
 SERVER: Final = "learning-memory"  # The name of this server in a client. Gemini CLI allows no underscore in it.
@@ -319,6 +321,11 @@ def find_variables(client: Client, machine: Machine, settings: Settings, *, to_c
         if isinstance(value, Path) and value.resolve().is_relative_to(Path(gettempdir()).resolve()):
             temporary.append(f"{name} is not written: {value} is in a folder for temporary files.")
             continue
+        if not is_unicode(str(value)):
+            temporary.append(
+                f"{name} is not written: a client's file holds UTF-8 only. Name the folder by a link in ASCII."
+            )
+            continue
         shared[key] = _plain(value)
         if is_secret(key, raw):
             omitted.append(
@@ -329,7 +336,9 @@ def find_variables(client: Client, machine: Machine, settings: Settings, *, to_c
             written[name] = str(value) if isinstance(value, (str, Path)) else raw
     if client.passes is not None and machine.platform == "linux":
         written |= {
-            name: str(folder) for name in _FOLDERS if name not in client.passes and (folder := machine.folder(name))
+            name: str(folder)
+            for name in _FOLDERS
+            if name not in client.passes and (folder := machine.folder(name)) and not is_of_sandbox(str(folder))
         }
     return Variables(written, shared, (*(omitted if to_client else ()), *temporary))
 

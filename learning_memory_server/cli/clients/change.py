@@ -21,6 +21,7 @@ from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.hub.front import hook
 from learning_memory_server.server.settings import is_secret
 from learning_memory_server.system import files
+from learning_memory_server.system.ipc.jsonrpc import is_unicode
 from learning_memory_server.system.paths import APPLICATION
 
 _COPY: Final = ".before-learning-memory"  # The suffix of the copy
@@ -224,6 +225,8 @@ def _merged(
         after = syntax.put(text, keys, values)
         if syntax.parse(after) != wanted:
             raise ValueError("it is written in a form that cannot be edited here")  # noqa: TRY301 - one refusal
+        if not is_unicode(after):
+            raise ValueError("a path that is not UTF-8 cannot stand in it")  # noqa: TRY301 - one refusal
     except ValueError as error:
         raise _refused(path, syntax, error, advice) from None
     return before if after == text and before is not None else after.encode()

@@ -23,12 +23,14 @@ from learning_memory_server.cli.doctor.settings import (
     check_python,
     check_redaction,
     check_settings_file,
+    check_stores,
 )
 from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
+from learning_memory_server.errors import ForeignDataError, InvalidSettingsError, LearningMemoryError
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.server.views import fields
+from learning_memory_server.system.ownership import refuse_foreign
 from learning_memory_server.system.paths import config_file
 
 _TICKS: Final = {Level.GREEN: "✓", Level.INFO: "·", Level.YELLOW: "!", Level.RED: "✗"}
@@ -130,10 +132,17 @@ def _checks(client: Client | None, *, quick: bool) -> Iterator[Finding]:
     read = f"Read from {file} and the environment." if file.exists() else "No settings file."
     yield green(read, topic="settings")
     yield from about("redaction", check_redaction(settings))
+    try:
+        refuse_foreign(settings.journal_directory, settings.storage_path)
+    except ForeignDataError as error:
+        yield red(error.message, topic="storage")
+        yield yellow("Not checked, because it depends on the data.", topic="the rest")
+        return
     sound = yield from all_sound(
         chain(
             about("settings", check_settings_file()),
             check_folders(settings),
+            about("storage", check_stores(settings)),
             about("journal", storage.check_journal(settings)),
             about("project", check_claim(settings, os.environ)),
             about("project", check_projects(settings)),

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Offline
-from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
+from learning_memory_server.cli.command import Offline, left_out_here
+from learning_memory_server.cli.doctor import Finding, Repair, about, green, info, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECTS_NAMED
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.claims import Claims, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
 from learning_memory_server.system.paths import LOCK, config_file, settings_from_file
 from learning_memory_server.system.steering import find_steering
+from learning_memory_server.system.stores import describe_other, other_stores
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -52,6 +53,12 @@ def check_settings_file() -> Iterator[Finding]:
         yield red(f"Any user can change {file}; run: chmod 600 '{file}'", _closing(file))
 
 
+def check_stores(settings: Settings) -> Iterator[Finding]:
+    """Name the other stores of this user, which another shell or a sandbox may use in place of this one."""
+    for each in other_stores(settings.storage_path, settings.journal_directory):
+        yield yellow(describe_other(each))
+
+
 def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Name the variables that files of the project set, and that sessions ignore there."""
     for name, file in find_steering(environment):
@@ -64,11 +71,15 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
 def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Ask, once, about a folder that may be a known project and does not show it."""
     directory, claims = folder_of(environment), claims_of(settings)
+    if left_out := left_out_here(settings):
+        yield info(left_out)
+        return
     if settings.project:
         return
     unreadable = claims.find_unreadable(directory)
     stored, found = Offline(settings), claims.find(directory).project
     known = found if unreadable else claims.claimed(directory, stored.projects.has)
+    yield from _check_superproject(directory, claims, stored)
     if known is None or (
         not unreadable and known != found and stored.journal.names.of(known) == stored.journal.names.of(found)
     ):
@@ -90,6 +101,25 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         "learning-memory-server doctor --fix",
         answers={f"Is {directory} the project {name}, and may its sessions get advice from it?": confirm},
         refused=partial(claims.decline, directory, known),
+    )
+
+
+def _check_superproject(directory: Path, claims: Claims, stored: Offline) -> Iterator[Finding]:
+    """Say that a submodule gets nothing of its superproject, and offer it."""
+    outer = claims.superproject(directory, stored.projects.has)
+    if outer is None:
+        return
+    name = stored.journal.names.of(outer)
+
+    def confirm() -> str:
+        claims.confirm(directory, outer)
+        return f"{directory} is read as {name}."
+
+    yield info(
+        f"{directory} is a submodule of {name}, and a project of its own: sessions here get no advice from {name}, nor "
+        "the other way round. To make it one with that, run in this folder: learning-memory-server doctor --fix",
+        answers={f"Is {directory} to be one project with {name}?": confirm},
+        refused=partial(claims.decline, directory, outer),
     )
 
 

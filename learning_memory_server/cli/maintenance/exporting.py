@@ -17,6 +17,7 @@ from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.system import ownership
 
 commands = Commands()
 
@@ -85,9 +86,12 @@ def _back_up_dated(settings: Settings, folder: Path, keep: int) -> Result:
 
 def backed_up(settings: Settings, folder: Path | None = None, keep: int | None = BACKUPS_KEPT) -> Backup | None:
     """Back up the journal to a folder, by default that of dated backups; see `back_up`."""
+    folder = folder or settings.backups_directory
+    if folder == settings.backups_directory:
+        ownership.refuse_folder(settings.storage_path)
     with out.working("Backing up the journal"):
         journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)
-        return back_up(journal, folder or settings.backups_directory, utc_now(), keep, key)
+        return back_up(journal, folder, utc_now(), keep, key)
 
 
 def back_up_first(settings: Settings) -> Path | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import complete_index, open_connection
-from learning_memory_server.cli.command import Commands, Offline, Result, YesOption, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, Result, YesOption, current_project, open_settings_here
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.projects import change_names
 from learning_memory_server.errors import InvalidInputError
@@ -76,7 +76,7 @@ async def import_(
     """
     if own and not out.is_a_person():
         raise InvalidInputError("--own is for a person at a terminal.", hint="Without it, all is marked as imported.")
-    settings = open_settings()
+    settings = open_settings_here()
     with file_errors(path):
         is_tar = is_archive(path)
     if is_tar:

@@ -10,7 +10,14 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Commands, Offline, Result, current_project, folders_here, open_settings
+from learning_memory_server.cli.command import (
+    Commands,
+    Offline,
+    Result,
+    current_project,
+    folders_here,
+    open_settings_here,
+)
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.past import LearnReport, LeftOut
 from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
@@ -22,9 +29,11 @@ from learning_memory_server.lessons.errors.learner import unknown
 from learning_memory_server.model.caller import folder_of, git_output
 from learning_memory_server.rules.past.sessions import Transcript
 from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.exclusion import matching
 from learning_memory_server.server.settings import Settings
 
 _MB: Final = 1_000_000
+_OF_AGENT: Final = "agent-"  # How the names of subagents' transcripts begin
 
 
 class _Home(NamedTuple):
@@ -41,7 +50,7 @@ class _Owners:
     """
 
     def __init__(self, settings: Settings, path: Path | None, *, every: bool) -> None:
-        self._claims, self._current = claims_of(settings), current_project(settings)
+        self._claims, self.current = claims_of(settings), current_project(settings)
         self._own = self._claims.find(folder_of(os.environ)).project
         self._names = Journal(settings.journal_directory).names
         # Who names the folder of all projects says nothing of any.
@@ -49,17 +58,19 @@ class _Owners:
         self._is_named = path is not None and not usual.is_relative_to(path.resolve())
         self._every = every
         self._home_of = cache(self._find_home)
+        self._is_excluded = cache(lambda folder: bool(folder and matching(settings.exclude, folder)))
 
     def project_of(self, began: transcripts.Beginning) -> str | LeftOut:
         """Return the project to learn under from a session, or why it is left out."""
-        home = self._home_of(began.folder)
-        if home and home.project != self._current and not self._every:
-            return LeftOut.OTHER_PROJECTS
+        is_excluded = self._is_excluded(began.folder)
+        home = None if is_excluded else self._home_of(began.folder)
+        if is_excluded or (home and home.project != self.current and not self._every):
+            return LeftOut.EXCLUDED if is_excluded else LeftOut.OTHER_PROJECTS
         if home and (home.made is None or (began.at and began.at.timestamp() >= home.made)):
             return home.project
         if self._is_named and not self._every:
             # Another machine's, or a folder's that was moved or had no git then. A person says what it is of.
-            return self._current
+            return self.current
         if home:
             return LeftOut.EARLIER
         if self._every and Path(began.folder).is_absolute():
@@ -68,10 +79,28 @@ class _Owners:
                 return self._names.of(self._claims.find(Path(began.folder)).project)
         return LeftOut.GONE_FOLDERS if began.folder else LeftOut.WITHOUT_FOLDER
 
+    def is_here(self, began: transcripts.Beginning) -> bool:
+        """Return whether a session ran in a folder that is the current project's now."""
+        home = self._home_of(began.folder)
+        return home is not None and home.project == self.current
+
+    def may_read_older(self, lesson: LearnReport) -> bool:
+        """Return whether a person lets in the sessions from before this clone; asked once for each clone."""
+        folder = folder_of(os.environ)
+        if (said := self._claims.said_of_older(folder)) is not None:
+            return said
+        if not out.is_a_person():
+            return False
+        said = out.agrees(f"{lesson.older_sessions}. Read them?")
+        self._claims.note_older(folder, said=said)
+        return said
+
     def has_strayed(self, folder: str | None, began: transcripts.Beginning) -> bool:
         """Return whether a session that may change its folder was in one of somebody else."""
         if not folder or folder == began.folder:
             return False
+        if self._is_excluded(folder):
+            return True
         home = self._home_of(folder)
         return home != self._home_of(began.folder) or (home is None and not Path(folder).is_relative_to(began.folder))
 
@@ -86,7 +115,7 @@ class _Owners:
                 name = self._claims.find(place).project
                 # Git changes some of its files, and never makes one older.
                 made = min(each.lstat().st_mtime for each in Path(common).iterdir()) if common else None
-                return _Home(self._current if name == self._own else self._names.of(name), made)
+                return _Home(self.current if name == self._own else self._names.of(name), made)
         return None
 
 
@@ -120,10 +149,10 @@ async def learn_from(
     later: what is known is not added twice.
     """
     began = monotonic()
-    settings = open_settings()
+    settings = open_settings_here()
     lesson = await read_lesson(settings, path, every=every)
     if report and (lesson.projects or lesson.past.lines):
-        show_report(lesson.past, lesson.place)
+        show_report(lesson.past, lesson.place, lesson.what)
         lesson.show_left_out()
         return Result(lesson.document(monotonic() - began))
     lesson.show()
@@ -144,9 +173,9 @@ async def report() -> Result:
     lines agents are reminded of from now on. Each line that you choose becomes
     a rule of yours.
     """
-    settings = open_settings()
+    settings = open_settings_here()
     lesson = await read_lesson(settings)
-    show_report(lesson.past, lesson.place)
+    show_report(lesson.past, lesson.place, lesson.what)
     lesson.show_left_out()
     await ask_about(lesson.past, settings)
     return Result(document_of(lesson.past))
@@ -161,8 +190,8 @@ async def read_lesson(settings: Settings, path: Path | None = None, *, every: bo
 
 async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> None:
     stored = Offline(settings)
+    found, older = list[Transcript](), list[Transcript]()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        found = []
         # A person's rules are known without a transcript.
         for path in transcripts.find_transcripts(lesson.place, lesson.passed) if lesson.place.exists() else ():
             began = transcripts.beginning_of(path, lesson.passed)
@@ -171,11 +200,22 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
                     f"{path} is no transcript of Claude Code: none of its first lines is part of a session.",
                     hint=f"Transcripts are .jsonl files in {transcripts.projects_folder(os.environ)}.",
                 )
-            if isinstance(project := owners.project_of(began), LeftOut):
+            project = owners.project_of(began)
+            if project is LeftOut.EARLIER and owners.is_here(began):
+                older.append(Transcript(path, began, owners.current))
+            elif isinstance(project, LeftOut):
                 lesson.left_out[project] += 1
             else:
                 lesson.projects[project] += 1
                 found.append(Transcript(path, began, project))
+    lesson.older = sum(not each.path.name.startswith(_OF_AGENT) for each in older) or len(older)
+    if older and owners.may_read_older(lesson):
+        lesson.older = 0
+        lesson.projects[owners.current] += len(older)
+        found = sorted([*older, *found], key=lambda each: each.path)
+    else:
+        lesson.left_out[LeftOut.EARLIER] += len(older)
+    with file_errors(lesson.place), out.working("Reading transcripts") as report:
 
         def progress(done: int, total: int) -> None:
             report("Reading transcripts (MB)", done // _MB, max(total // _MB, 1))

@@ -9,7 +9,7 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Offline, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Offline, current_project, open_settings, open_settings_here
 from learning_memory_server.cli.rules.finding import IdArgument, find_rule
 from learning_memory_server.cli.rules.keeping import (
     bounds_of,
@@ -60,7 +60,7 @@ async def add(
     only_you("rule", "add", " ".join(text), *time.options(), *places)
     if everywhere and folder:
         raise InvalidInputError("Give either --everywhere or --folder.")
-    settings = open_settings()
+    settings = open_settings() if everywhere else open_settings_here()
     stored = Offline(settings)
     new = time.set(_made(settings, " ".join(text), folder, everywhere=everywhere))
     if known := same(stored, new):

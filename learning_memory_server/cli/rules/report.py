@@ -20,11 +20,11 @@ _SKIPPED: Final = 5  # Files that were not read, by name
 _LABEL: Final = 14  # Columns of a label, of which longer ones have more
 
 
-def show_report(report: PastReport, place: Path) -> None:
-    """Print the lines of a report, with their numbers; `place` is where the sessions were looked for."""
+def show_report(report: PastReport, place: Path, what: str = "project") -> None:
+    """Print the lines of a report, with their numbers; `place` is where the sessions were looked for, and of `what`."""
     show_skipped(report)
     if not report.sessions:
-        out.say(f"No past session of this project was found in {out.one_line(str(place))}: nothing to report.")
+        out.say(f"No past session of this {what} was found in {out.one_line(str(place))}: nothing to report.")
         if report.suggestions:
             out.say("Rules that stand in your files are offered by: learning-memory-server review")
         return

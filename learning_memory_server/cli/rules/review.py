@@ -10,7 +10,14 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
-from learning_memory_server.cli.command import Commands, Offline, Result, chosen_project, current_project, open_settings
+from learning_memory_server.cli.command import (
+    Commands,
+    Offline,
+    Result,
+    chosen_project,
+    current_project,
+    open_settings_here,
+)
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
@@ -104,7 +111,7 @@ async def review(
     ID`, shows what the answers will do, and asks once. Only a person in a
     terminal can answer; elsewhere, all are listed.
     """
-    settings = open_settings()
+    settings = open_settings_here()
     stored, here = Offline(settings), current_project(settings)
     project = chosen_project(project, stored) or here
     if ids:

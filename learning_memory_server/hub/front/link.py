@@ -17,7 +17,7 @@ from learning_memory_server.errors import (
     LockUnavailableError,
     StorageUnavailableError,
 )
-from learning_memory_server.system import locations, paths, steering, timeouts
+from learning_memory_server.system import locations, ownership, paths, steering, timeouts
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 
 TYPE_CHECKING = False
@@ -81,8 +81,9 @@ class HubLink:
     def connect(self, wait: Wait = _sleep) -> socket.socket | None:
         """Return a connection to a hub that has acknowledged the hello, or None once it is no longer wanted.
 
-        Raises `UntrustedSocketError` if another user listens, or could, `DeadlineExceededError` if a hub stays silent,
-        and `StorageUnavailableError` if none can be reached within `timeouts.CONNECT`.
+        Raises `UntrustedSocketError` if another user listens, or could, `ForeignDataError` if the data is not this
+        user's, `DeadlineExceededError` if a hub stays silent, and `StorageUnavailableError` if none can be reached
+        within `timeouts.CONNECT`.
         """
         self._wait, self._has_asked = wait, False
         if self._hello["settings"] is not None:
@@ -243,7 +244,11 @@ def _last_sentence(storage: Path) -> str:
 
 
 def spawn_hub(place: discovery.HubPaths, program: programs.Program) -> None:
-    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams."""
+    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams.
+
+    Raises `ForeignDataError` if the data is another user's: its log alone would be a file that the owner cannot open.
+    """
+    ownership.refuse_foreign(place.journal, place.storage)
     environment = {
         **steering.for_hub(os.environ),
         "LEARNING_MEMORY_STORAGE_PATH": str(place.storage),

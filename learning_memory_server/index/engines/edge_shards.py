@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +37,8 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.vectors import REBUILD, TERMS, VECTOR
+from learning_memory_server.system import locations
+from learning_memory_server.system.ipc.socket_security import prepare_folder
 from learning_memory_server.system.ram import release_mapped
 
 _ABOUT: Final = "about.json"
@@ -90,7 +93,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
             shutil.rmtree(staged)
         if directory.exists():
             directory.rmdir()
-        engine = EdgeShard.create(str(staged), config)
+        engine = EdgeShard.create(_for_engine(staged), config)
         engine.flush()
         engine.close()
         (staged / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
@@ -105,7 +108,7 @@ def load_shard(directory: Path) -> Shard:
         kept = directory / _ABOUT
         about = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         with ExitStack() as on_failure:
-            engine = EdgeShard.load(str(directory))
+            engine = EdgeShard.load(_for_engine(directory))
             on_failure.callback(engine.close)
             # The engine opens a shard whose vectors are truncated or missing, and the next write turns them into
             # zeros. Reading one point detects this.
@@ -115,6 +118,21 @@ def load_shard(directory: Path) -> Shard:
             # The engine reads in the log and the fields' indexes, which take 7 MB each even if they are empty.
             release_mapped(directory)
         return Shard(engine, dimension, about, shared)
+
+
+def _for_engine(directory: Path) -> str:
+    """Return the path of a shard in UTF-8, which the engine needs: if need be, through a link in this user's folder."""
+    path = str(directory)
+    with suppress(UnicodeEncodeError):
+        path.encode()
+        return path
+    folder = Path(locations.runtime_folder(os.environ))
+    prepare_folder(folder)
+    link = folder / f"{locations.digest(str(directory.parent))}.index"
+    if not (link.is_symlink() and link.readlink() == directory.parent):
+        link.unlink(missing_ok=True)
+        link.symlink_to(directory.parent, target_is_directory=True)
+    return str(link / directory.name)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ import msgspec
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import digest
 from learning_memory_server.model.limits import MEMORY_MAX
-from learning_memory_server.system import files
+from learning_memory_server.system import files, ownership
 from learning_memory_server.version import JOURNAL_FORMAT
 
 _MIB: Final = 1024**2
@@ -164,7 +164,7 @@ class Manifest:
 def store_key(file: Path, *, make: bool = True) -> bytes:
     """Return the key that marks the archives of a store, which is made once; empty if there is none."""
     with suppress(OSError):
-        if make and not file.exists():
+        if make and not file.exists() and ownership.is_mine(file.parent):
             files.create(file, secrets.token_bytes(_KEY_BYTES))
         return file.read_bytes()
     return b""

@@ -18,7 +18,7 @@ from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.files import make_private_directory
+from learning_memory_server.system.files import make_private_directory, mark_rebuildable
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
@@ -110,6 +110,7 @@ def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStor
     from learning_memory_server.index.engines.edge import EdgeStore
 
     make_private_directory(settings.index_directory)
+    mark_rebuildable(settings.index_directory)
     return EdgeStore(settings.index_directory / identity.digest)
 
 

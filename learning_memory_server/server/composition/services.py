@@ -56,6 +56,7 @@ from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import LandmarkStore
+from learning_memory_server.server.exclusion import Exclusion
 from learning_memory_server.sharing.review import Review
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.locking import hold
@@ -85,6 +86,7 @@ class Indexed(Stores):
         self.redaction = backends.redaction_gate(settings)
         self.servers = ServerLog(journal.servers)
         self.claims = claims_of(settings)
+        self.exclusion = Exclusion.of(settings)
         self.embeddings = EmbeddingService(load, reach=backends.model_server(settings))
         reranker = settings.reranker_model
         self.reranking = Reranking(self.embeddings, partial(backends.load_reranker, reranker) if reranker else None)

@@ -78,6 +78,7 @@ class LandmarkStore:
         np.savez(content, **parts | {"vectors": frame.vectors.astype(np.float16)})
         try:
             files.replace(self._path(axis), content.getvalue())
+            files.mark_rebuildable(self._folder)
         except OSError as error:
             log.warning("frame.not_kept", reason=error.strerror)
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from learning_memory_server.cli.clients.catalog import (
     CLIENTS,
     Launch,
@@ -127,3 +129,10 @@ def test_without_a_script_next_to_the_interpreter_the_installed_one_is_taken(tmp
 def test_without_any_script_the_interpreter_runs_the_module(tmp_path: Path) -> None:
     launch = find_launch(tmp_path / "python", [tmp_path / "gone"], has_hub=True)
     assert launch == Launch(str(tmp_path / "python"), ("-m", "learning_memory_server"))
+
+
+@pytest.mark.parametrize("setting", ["STORAGE_PATH", "JOURNAL_PATH", "EMBEDDING_MODEL"])
+def test_a_path_that_is_not_utf_8_is_not_written(machine: Machine, setting: str) -> None:
+    found = variables(machine, **{f"LEARNING_MEMORY_{setting}": "/srv/caf\udce9"})
+    assert found.written == {}
+    assert f"LEARNING_MEMORY_{setting} is not written: a client's file holds UTF-8 only" in found.omitted[0]

@@ -1,21 +1,27 @@
 """`doctor`: whatever is broken is reported in a sentence, never a traceback."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.doctor import Finding, Level, about, green
 from learning_memory_server.cli.doctor.model import check_model
 from learning_memory_server.cli.doctor.settings import check_space
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.claims import Claims
 from learning_memory_server.server.settings import Settings
 from tests.command_line import in_line, old_entry, printed
 from tests.embedding.ollama_stub import OllamaStub
 from tests.original_model import ORIGINAL
+from tests.sharing.repositories import git
 from tests.tiny_onnx import save_model
 
 
@@ -360,3 +366,27 @@ def test_too_little_free_space_is_red_and_less_than_a_gibibyte_is_yellow(
 ) -> None:
     finding = check_space(free)
     assert (finding.level, finding.topic, finding.sentence) == (level, "disk", sentence)
+
+
+def test_a_submodule_is_told_that_it_gets_nothing_of_its_superproject(
+    shop: Path,
+    tmp_path: Path,
+    storage: Path,
+    run: Any,
+    write_lines: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = tmp_path / "library"
+    for folder in (shop, library):
+        folder.mkdir(exist_ok=True)
+        git(folder, "init", "-q")
+        git(folder, "commit", "-q", "--allow-empty", "-m", folder.name)
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(library), "lib")
+    outer = Claims(storage / "claims").find(shop, lambda _project: True).project
+    line = Path(write_lines(old_entry(0))).read_bytes()
+    entries = parse_entries([line], project=outer).entries.values()
+    ObservationCollector(Journal(storage / "journal"), utc_now).add_resolved(list(entries))
+    monkeypatch.chdir(shop / "lib")
+    found = run("doctor", "--quick", "--json", LEARNING_MEMORY_PROJECT="")
+    said = [each["sentence"] for each in json.loads(found.stdout)["findings"] if each["topic"] == "project"]
+    assert any(f"{shop / 'lib'} is a submodule of {outer}, and a project of its own" in each for each in said)

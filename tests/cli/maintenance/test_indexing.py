@@ -17,7 +17,8 @@ def test_reindex_rebuilds_everything_or_one_axis(run: Any, storage: Path) -> Non
     assert run("reindex").stdout.startswith("The index was rebuilt: 48 vectors in ")
     assert run("reindex", "strategy").stdout.startswith("The index of axis strategy was rebuilt: 24 vectors")
     assert run("reindex", "moon").exit_code == 2
-    (place,) = (storage / "index").iterdir()
+    (place,) = filter(Path.is_dir, (storage / "index").iterdir())
+    assert (storage / "index" / "CACHEDIR.TAG").is_file()
     (place / "experiences_full" / "edge_config.json").write_text("{}")
     result = run("search", "worker 3")
     assert "mode: " in result.stdout

@@ -255,7 +255,10 @@ def test_people_are_told_how_many_were_left_out_and_why(
     wrote(here, at=EARLIER)
     said = {
         "Left out: 1 transcript of other projects; `learn-from --all` takes them.",
-        "Left out: 1 transcript from before the git directory there was made; name one to take it.",
+        (
+            "Left out: 1 older session ran in this folder, before this clone. A person is asked by: learning-memory-server "
+            "report. One of them is read by: learning-memory-server learn-from FILE"
+        ),
     }
     for command in ("learn-from", "start"):
         assert said <= set(run(command).stdout.splitlines())

@@ -135,7 +135,7 @@ def test_an_answer_that_is_not_complete_is_not_shown(answering: Answering, parts
     [
         {},
         {"LEARNING_MEMORY_STORAGE_PATH": "~/memory"},
-        {"LEARNING_MEMORY_STORAGE_PATH": "relative"},
+        {"XDG_DATA_HOME": f"{Path.home()}/snap/code/171/.local/share"},
         {"LEARNING_MEMORY_storage_path": "/srv/memory"},
         {"LEARNING_MEMORY_JOURNAL_PATH": "/srv/../srv/journal", "LEARNING_MEMORY_STORAGE_PATH": "/srv/data"},
         {"XDG_DATA_HOME": "/srv/share"},
@@ -204,6 +204,8 @@ def test_it_imports_nothing_that_takes_long(answering: Answering) -> None:
         (b"not json", {}),
         (GIVEN, {"LEARNING_MEMORY_CONFIG": "/nowhere/config.toml"}),
         (GIVEN, {"LEARNING_MEMORY_STORAGE_PATH": "~nobody-at-all/data"}),
+        (GIVEN, {"LEARNING_MEMORY_STORAGE_PATH": "${HOME}/data"}),
+        (GIVEN, {"LEARNING_MEMORY_JOURNAL_PATH": "relative"}),
     ],
 )
 def test_whatever_is_wrong_it_is_silent_and_succeeds(
