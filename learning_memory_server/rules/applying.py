@@ -24,7 +24,7 @@ from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.rules.patterns.globs import relative
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, Meeting, RuleSession
-from learning_memory_server.rules.shell.script import Command, Script, read
+from learning_memory_server.shell.script import Command, Script, read
 
 log = structlog.get_logger()
 

@@ -11,7 +11,7 @@ import pytest
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
 from learning_memory_server.rules.forms.table import Formed, form_of, in_words
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 
 FOLDER: Final = Path(__file__).parent
 CASES: Final = json.loads((FOLDER / "forms.json").read_text("utf-8"))

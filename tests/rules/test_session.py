@@ -9,7 +9,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.rule import Rule, RuleCount, Unattended
 from learning_memory_server.rules.patterns.matching import Act
 from learning_memory_server.rules.session import Judged, Meeting, RuleSession, Ruling, met_again
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 from tests.rules.making import SAID, accepted
 
 ONE, OTHER = accepted("one"), accepted("other")

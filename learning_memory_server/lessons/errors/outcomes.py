@@ -7,11 +7,12 @@ from datetime import datetime
 from itertools import dropwhile
 from typing import Any, Final
 
-from learning_memory_server.lessons.errors.parse import head, looks, parse, program
 from learning_memory_server.lessons.errors.sanitize import tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.shell.naming import head, looks, program
+from learning_memory_server.shell.steps import read_steps
 
 _EXAMINED: Final = 8_000  # Characters of a command, and of the end of an output, that are read
 
@@ -82,12 +83,12 @@ _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
 def is_test_or_build(command: str) -> bool:
     """Return whether one of a command's steps tests or builds."""
-    return any(_is_such(step.call) for step in parse(command).steps if step.call)
+    return any(_is_such(step.call) for step in read_steps(command).steps if step.call)
 
 
 def is_check(command: str) -> bool:
     """Return whether a command fails because of the user's code: a test, build, linter or type check."""
-    steps = [step for step in parse(command).steps if step.call and not looks(step)]
+    steps = [step for step in read_steps(command).steps if step.call and not looks(step.call)]
     # What git is given is a message or a name.
     words = (word for step in steps if program(step.call) not in _VERSIONING for word in step.words)
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
@@ -98,7 +99,7 @@ def silent_signature(command: str, output: str) -> str | None:
 
     None where a status is an answer, or says that somebody stopped the command.
     """
-    status, read = exit_status(output), parse(command)
+    status, read = exit_status(output), read_steps(command)
     names = {head(step.call)[1] for step in read.steps if step.call} - {"cd"}
     is_said = status is not None and 0 < status < _STOPPED and status != _TIMED_OUT
     if not is_said or not names or names & _ANSWERING or read.only_looks or is_check(command) or not read.is_certain:
@@ -139,7 +140,7 @@ def counts_in(output: str) -> dict[str, Any]:
 def tests_passed(command: str, output: str) -> bool:
     """Return whether a command only runs tests, and its output counts some that passed and none that failed."""
     counts = counts_in(output)
-    calls = [step for step in parse(command).steps if step.folder is None]
+    calls = [step for step in read_steps(command).steps if step.folder is None]
     return len(calls) == 1 and is_test_or_build(command) and bool(counts.get("passed")) and not counts.get("failed")
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
 from learning_memory_server.rules.forms import signs, vocabulary
-from learning_memory_server.rules.shell import programs
+from learning_memory_server.shell import programs
 
 _SHOWN: Final = 8
 _ACTS: Final = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules.shell.words import Words
+from learning_memory_server.shell.words import Words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -41,10 +41,7 @@ class Redirections:
 
     def note_statement(self, node: "Node") -> None:
         """Note the redirections of a statement for its last command."""
-        body = node.child_by_field_name("body")
-        while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
-            body = body.named_children[-1 if body.type in _LAST_IN else 0]
-        if body:
+        if body := last_command(node):
             self._note(body, self._own(node))
         for each in node.named_children:
             if each.type == "heredoc_redirect":  # The rest of its line is in it
@@ -80,3 +77,11 @@ class Redirections:
             files = [self.words.value(part).text for part in node.children_by_field_name("destination")]
             return Redirected(None, tuple(each for each in files if each and not each.startswith(_DEVICES)))
         return Redirected()
+
+
+def last_command(node: "Node") -> "Node | None":
+    """Return the command of a redirected statement whose input and output are redirected."""
+    body = node.child_by_field_name("body")
+    while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
+        body = body.named_children[-1 if body.type in _LAST_IN else 0]
+    return body

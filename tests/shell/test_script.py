@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell.folders import UNKNOWN
-from learning_memory_server.rules.shell.script import READ_MAX, Command, read
-from learning_memory_server.rules.shell.shortening import LONG_MAX, shortened
+from learning_memory_server.shell.folders import UNKNOWN
+from learning_memory_server.shell.parser import READ_MAX
+from learning_memory_server.shell.script import Command, read
+from learning_memory_server.shell.shortening import LONG_MAX, shortened
 
 SPELLINGS: Final = json.loads(Path(__file__).with_name("spellings.json").read_text("utf-8"))
 PUSH: Final = "git push"
