@@ -22,10 +22,12 @@ class Redirected:
 
     given: str | None = None
     writes: tuple[str, ...] = ()
+    behind: "tuple[Node, ...]" = ()  # words of the command that stand behind a redirection
 
     def __add__(self, more: "Redirected") -> "Redirected":
         """Return both; what comes later counts."""
-        return Redirected(self.given if more.given is None else more.given, (*self.writes, *more.writes))
+        given = self.given if more.given is None else more.given
+        return Redirected(given, (*self.writes, *more.writes), (*self.behind, *more.behind))
 
 
 @dataclass(slots=True)
@@ -73,10 +75,12 @@ class Redirections:
     def _of_one(self, node: "Node") -> Redirected:
         if node.type == "herestring_redirect" and node.named_children:
             return Redirected(self.words.value(node.named_children[0]).text)
-        if node.type == "file_redirect" and any(part.type in _WRITING for part in node.children):
-            files = [self.words.value(part).text for part in node.children_by_field_name("destination")]
-            return Redirected(None, tuple(each for each in files if each and not each.startswith(_DEVICES)))
-        return Redirected()
+        if node.type != "file_redirect":
+            return Redirected()
+        file, behind = file_of(node)
+        is_written = file is not None and any(part.type in _WRITING for part in node.children)
+        name = self.words.value(file).text if file is not None and is_written else ""
+        return Redirected(None, (name,) if name and not name.startswith(_DEVICES) else (), behind)
 
 
 def last_command(node: "Node") -> "Node | None":
@@ -85,3 +89,9 @@ def last_command(node: "Node") -> "Node | None":
     while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
         body = body.named_children[-1 if body.type in _LAST_IN else 0]
     return body
+
+
+def file_of(redirect: "Node") -> "tuple[Node | None, tuple[Node, ...]]":
+    """Return the file of a redirection, and the command's words behind it, which the parser takes for more files."""
+    files = redirect.children_by_field_name("destination")
+    return files[0] if files else None, tuple(files[1:])

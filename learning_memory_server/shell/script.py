@@ -138,8 +138,8 @@ class _Reader:
                 self._words.forget(node)
 
     def _command(self, node: "Node") -> None:
-        words = self._words.of_command(node)
         redirected = self._redirections.of(node)
+        words = self._words.of_command(node, redirected.behind)
         runs = self._list(words, redirected.given, redirected.writes) if words else []
         while runs:
             # Each text is read after the command that runs it, so the last one goes onto the stack first

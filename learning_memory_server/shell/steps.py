@@ -14,7 +14,7 @@ from learning_memory_server.shell import calls, wrappers
 from learning_memory_server.shell.masking import mask
 from learning_memory_server.shell.naming import FILTERS, READING, head, looks
 from learning_memory_server.shell.parser import READ_MAX, tree_of
-from learning_memory_server.shell.redirections import last_command
+from learning_memory_server.shell.redirections import file_of, last_command
 from learning_memory_server.shell.shortening import shortened
 
 if TYPE_CHECKING:
@@ -158,11 +158,10 @@ class _Reader:
         found: list[Node] = []
         for part in (*parts, *self._redirections.get(node.id, ())):
             if part.type == "file_redirect":
-                # The parser takes words behind a redirection for more of its files
-                sign, *rest = part.children[-len(part.children_by_field_name("destination")) - 1 :]
-                target = rest[0].end_byte if rest else sign.end_byte
-                redirections.append(self._text(part)[: target - part.start_byte])
-                words += map(self._text, rest[1:])
+                file, behind = file_of(part)
+                end = file.end_byte if file else part.end_byte
+                redirections.append((part.text or b"")[: end - part.start_byte].decode("utf-8", "replace"))
+                words += map(self._text, behind)
             elif part.type == "herestring_redirect":
                 redirections.append(self._text(part))
             elif part.type != "comment":

@@ -281,3 +281,10 @@ def test_a_character_beyond_the_basic_plane_does_not_end_the_process(rare: str) 
     (command,) = read(f"git commit -m 'Mend {rare} \ue000' > {rare}").commands
     assert command.words[-1] == f"Mend {rare} \ue000"
     assert (command.texts, command.writes) == ((f"Mend {rare} \ue000",), (rare,))
+
+
+def test_words_behind_a_redirection_are_the_command_s() -> None:
+    assert runs("git push 2>&1 --force", "git push --force")
+    assert last("git push origin > log main --force").words == ("git", "push", "origin", "main", "--force")
+    assert last("git push origin > log main --force").writes == ("log",)
+    assert last("> log make all 2>/dev/null").words == ("make", "all")
