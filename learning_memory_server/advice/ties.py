@@ -101,9 +101,13 @@ class Ties:
         return sorted(entries, key=age, reverse=True)
 
     def is_silent(self, entry: Ghap, line: str, command: str, caller: Caller) -> bool:
-        """Return whether a lesson is tied to an error that is routine, or that came again although it was shown."""
-        is_spent = self.is_routine(line, caller) or self.is_in_vain(entry, line)
+        """Return whether a lesson is tied to an error, and says nothing new of it; see `is_spent`."""
+        is_spent = self.is_spent(entry, line, caller)
         return is_spent and any(each.id == entry.id for each in self.tied(line, command, caller.project))
+
+    def is_spent(self, entry: Ghap, line: str, caller: Caller) -> bool:
+        """Return whether an error is routine, or came again although a lesson about it was shown."""
+        return self.is_routine(line, caller) or self.is_in_vain(entry, line)
 
     def is_routine(self, line: str, caller: Caller) -> bool:
         """Return whether an error came in so many earlier sessions that it is part of the work."""

@@ -156,8 +156,8 @@ class Rules:
     async def _kept(self, trigger: Trigger, act: Act, caller: Caller) -> str:
         """Return a call as it may be kept: without secrets, and without folders of this machine."""
         call = trigger.command or f"edit {act.file}"
-        redacted = await self.redaction.pass_data({"command": whole_words(call, limits.RULE_CALL_EXAMINED)})
-        return shortened(tidied(one_line(redacted.data["command"]), caller.project, caller.folder), limits.COMMAND_MAX)
+        (call,) = await self.redaction.pass_texts(whole_words(call, limits.RULE_CALL_EXAMINED))
+        return shortened(tidied(one_line(call), caller.project, caller.folder), limits.COMMAND_MAX)
 
 
 def _from_root(script: Script, place: str) -> Script:

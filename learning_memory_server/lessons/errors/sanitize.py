@@ -289,8 +289,8 @@ async def sanitized(
     line = said or last_line(output, {program([word]) for step in read_steps(command).steps for word in step.call[:2]})
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, _below(folder or "", top)]
-    command, line, below = (await gate.pass_data({"text": texts})).data["text"]
+    texts = whole_words(command, _COMMAND_EXAMINED), line, _below(folder or "", top)
+    command, line, below = await gate.pass_texts(*texts)
     signature = normalized(line) if said or any_line else None
     real_line = _marked(tidied(line, project, folder), _PRIVATE)
     kept_command = shortened(tidied(command, project, folder).strip(), COMMAND_MAX)
