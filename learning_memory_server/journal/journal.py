@@ -10,7 +10,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import codec, kinds
 from learning_memory_server.journal.codec import DamagedLineError, content_of
 from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED
-from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
+from learning_memory_server.journal.log import Disk, Line, Log, Purge, is_in_the_way, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
@@ -67,7 +67,7 @@ class Journal:
         counts = {}
         for path in found:
             with journal_errors(path):
-                counts[path] = path.read_bytes().count(b"\n")
+                counts[path] = files.content(path).count(b"\n")
         return counts
 
     def rewrite(self, changes: Mapping[bytes, bytes]) -> int:
@@ -76,7 +76,7 @@ class Journal:
         replaced = 0
         for path in self.open_files():
             with journal_errors(path):
-                if changed := changes.get(path.read_bytes()):
+                if changed := changes.get(files.content(path)):
                     self._disk.replace(path, changed)
                     replaced += 1
         return replaced + sum(sum(log.rewrite(changes).values()) for log in self.logs.values())
@@ -138,7 +138,7 @@ class Journal:
     def read_open(self, path: Path) -> Ghap:
         """Return the entry of one open file; refuse one that does not contain the open entry that it is named after."""
         with journal_errors(path):
-            text = path.read_bytes()
+            text = files.content(path)
         try:
             entry = GHAP.decode(self.names.as_read(content_of(text)))
             if entry.others and b'"sum"' not in text:
@@ -161,8 +161,10 @@ class Journal:
         for folder in (self.path, *self.folders):
             # Also logs that this program does not know.
             for path in matching(folder, "*.jsonl"):
+                if is_in_the_way(path):
+                    continue
                 with journal_errors(path):
-                    content = path.read_bytes()
+                    content = files.content(path)
                 if content.count(codec.END + b"\n") == content.count(b"\n"):
                     continue
                 for version in codec.VERSION.finditer(content):
@@ -173,7 +175,7 @@ class Journal:
         for path in self.open_files():
             # `read_open` reports a file that cannot be read; the others must still be checked.
             with suppress(OSError, DamagedLineError):
-                content_of(path.read_bytes())
+                content_of(files.content(path))
 
     def _sweep(self) -> None:
         """Remove what interrupted writes have left: incomplete files, and open files of entries in the log."""
