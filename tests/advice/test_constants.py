@@ -49,6 +49,7 @@ ALLOWED: Final = {
     "rules/past/events.py EDITS": "clients' names of tools",
     "rules/past/events.py _PROMPT_MAX": "how much is read",
     "rules/forms/table.py READ_MAX": "how much is read",
+    "rules/forms/places.py _BRANCHES": "names of git",
     "rules/forms/given.py _SHOWN": "how much a person reads at once",
     "rules/forms/phrases.py": "the words of sentences, of which patterns are made that a person sees before they count",
     "rules/forms/signs.py": "the same: names of files, and words of messages and prompts",

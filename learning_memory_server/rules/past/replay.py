@@ -101,7 +101,8 @@ class Replay:
     """Takes the events of past sessions, each file's in order, and counts for each suggestion or rule, by its id."""
 
     def __init__(self, given: Iterable[Suggestion | Rule]) -> None:
-        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern}
+        # What is about a folder is judged by where a call runs
+        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern and not each.folder}
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
         self._may_matter = re.compile("" if None in marks else spelt)
