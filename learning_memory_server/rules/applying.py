@@ -10,6 +10,7 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.lessons.errors.outcomes import shows_failure
 from learning_memory_server.lessons.errors.sanitize import tidied, whole_words
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
@@ -131,7 +132,7 @@ class Rules:
             # An edit outside of the project says nothing of its tests
             if not act.root or relative(act.file, ""):
                 work.edited(act.file)
-        elif not (trigger.error or trigger.is_background):
+        elif not (trigger.error or trigger.is_background or shows_failure(trigger.command, trigger.output)):
             work.ran(_needed(act.script or read(trigger.command), first))
 
     def _at_end(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Meeting:

@@ -305,3 +305,11 @@ async def test_of_one_check_or_many_the_line_stays_short(past: Past) -> None:
     assert "missing" not in only(await past.report()).text
     past.say("Always run `make a`, `make b`, `make c`, `make d`, `make e` before every commit.")
     assert "(missing: `make a` in 1, `make b` in 1, `make c` in 1 and 2 more)" in only(await past.report()).text
+
+
+async def test_a_check_that_failed_in_a_pipe_has_not_run(past: Past) -> None:
+    past.say("Run the tests before every commit.")
+    past.session(edited("a.py"), ran("pytest | tail", "= 1 failed, 5 passed in 0.12s ="), ran("git commit -m a"))
+    past.session(edited("a.py"), ran("pytest | tail", "= 6 passed in 0.12s ="), ran("git commit -m a"))
+    past.session(edited("a.py"), ran("pytest | tail"), ran("git commit -m a"))
+    assert "broken in 1 of 3 commits" in only(await past.report()).text

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import dropwhile
 from typing import Any, Final
 
-from learning_memory_server.lessons.errors.sanitize import tidied
+from learning_memory_server.lessons.errors.sanitize import shows_error, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
@@ -78,6 +78,8 @@ _MOCHA: Final = re.compile(
     r"^\s*\d+ (?:(?:passing|failing|pending)\b.*|(?:pass|fail|skip|todo|errors?)\s*)$"
 )  # Also bun's
 _RAN: Final = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_FOUND: Final = re.compile(r"^\W{0,9}(?:found )?[1-9]\d* (?:errors?|problems?)\b", re.IGNORECASE | re.MULTILINE)
+"""How linters and type checkers sum up."""
 _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
 
@@ -142,6 +144,32 @@ def tests_passed(command: str, output: str) -> bool:
     counts = counts_in(output)
     calls = [step for step in read_steps(command).steps if step.folder is None]
     return len(calls) == 1 and is_test_or_build(command) and bool(counts.get("passed")) and not counts.get("failed")
+
+
+def statuses_in(command: str, output: str) -> list[str]:
+    """Return the exit statuses that an output says; one that stands alone counts if nothing follows."""
+    steps, found = read_steps(command), list[str]()
+    for text in steps.printed:
+        statuses = re.findall(rf"^{re.escape(text)}(\d{{1,3}})\b", output, re.MULTILINE)
+        found += statuses if text.strip() else statuses[-1:] if steps.is_hidden else []
+    return found
+
+
+def shows_failure(command: str, output: str) -> bool:
+    """Return whether an output shows a failure that the status of a command does not say, as that of `pytest | tail`.
+
+    Without a sign of it, nobody knows: then it counts as passed.
+    """
+    steps = read_steps(command)
+    joined = [*(each.joined for each in steps.steps[1:]), "|" if steps.is_hidden else "&&"]
+    calls = zip(steps.steps, joined, strict=False)
+    if not any(behind != "&&" and not looks(each.call) for each, behind in calls):
+        return False
+    if statuses := statuses_in(command, output):
+        return not set(statuses) <= {"0"}
+    if counts_in(output).get("failed") or _FOUND.search(output[-_EXAMINED:]):
+        return True
+    return shows_error(output) and not tests_passed(command, output)
 
 
 def _is_such(call: Sequence[str]) -> bool:

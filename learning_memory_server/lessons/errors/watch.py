@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Final
 
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors.outcomes import silent_signature, tests_passed
+from learning_memory_server.lessons.errors.outcomes import silent_signature, statuses_in, tests_passed
 from learning_memory_server.lessons.errors.sanitize import SanitizedFailure, last_line, sanitized, shows_error
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
@@ -46,11 +46,11 @@ class Ran:
         """Whether a program that it ran may have failed although its own status says nothing of that."""
         command = read_steps(self.command)
         unsaid = command.unsaid if self.has_failed is False else 1
-        return not self.has_failed and not command.only_reads and unsaid > len(self._printed())
+        return not self.has_failed and not command.only_reads and unsaid > len(statuses_in(self.command, self.output))
 
     def with_known_end(self) -> Ran:
         """Return it with its end, if the output shows it where the status is another program's or not known."""
-        command, printed = read_steps(self.command), self._printed()
+        command, printed = read_steps(self.command), statuses_in(self.command, self.output)
         is_failure = not set(printed) <= {"0"}
         if self.has_failed or not (is_failure or command.is_hidden or self.has_failed is None):
             return self
@@ -60,14 +60,6 @@ class Ran:
         if not command.only_reads and shows_error(self.output) and not tests_passed(self.command, self.output):
             return replace(self, has_failed=True)
         return self
-
-    def _printed(self) -> list[str]:
-        """Return the exit statuses that its output says; one that stands alone counts if nothing follows."""
-        command, found = read_steps(self.command), list[str]()
-        for text in command.printed:
-            statuses = re.findall(rf"^{re.escape(text)}(\d{{1,3}})\b", self.output, re.MULTILINE)
-            found += statuses if text.strip() else statuses[-1:] if command.is_hidden else []
-        return found
 
     @property
     def calls(self) -> list[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from functools import partial
 from typing import Final
 
+from learning_memory_server.lessons.errors.outcomes import shows_failure
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
@@ -215,7 +216,8 @@ class Replay:
             elif over.has_run and not (over.is_error and tally.unit != CALL):
                 tally.count(met, asked.session, as_seen(at), asked, is_error=over.is_error)
         act = judged.act
-        if act and over.has_run and not over.is_error:
+        has_failed = over.is_error or (over.ran and shows_failure(over.ran.command, over.ran.output))
+        if act and over.has_run and not has_failed:
             if act.script:
                 agent.work.ran(act.script)
             else:
