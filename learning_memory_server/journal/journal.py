@@ -1,5 +1,6 @@
 """The journal as a whole. `journal/README.md` in the repository describes its files and format."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -8,8 +9,8 @@ from pathlib import Path
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import codec, kinds
-from learning_memory_server.journal.codec import DamagedLineError, content_of
-from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED, RETIRED_ANSWERS
 from learning_memory_server.journal.log import Disk, Line, Log, Purge, is_in_the_way, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
@@ -53,13 +54,18 @@ class Journal:
         """
         self._sweep()
         purges = [log.purge() for log in self.logs.values()]
+        removed = Counter({path: count for purge in purges for path, count in purge.removed.items()})
+        removed.update(self.answers.rewrite(dict.fromkeys(self._retired_answers(), b"")))
         retired = self.retired_files()
         for path in retired:
             self._remove(path)
-        return Purge(
-            {path: count for purge in purges for path, count in purge.removed.items()} | retired,
-            [path for purge in purges for path in purge.doubtful],
-        )
+        return Purge(removed | retired, [path for purge in purges for path in purge.doubtful])
+
+    def _retired_answers(self) -> Iterator[bytes]:
+        for _, _, line in self.answers.raw_lines():
+            record = JournalRecord.find(line)
+            if record and record.id.startswith(RETIRED_ANSWERS):
+                yield line
 
     def retired_files(self) -> dict[Path, int]:
         """Return the files of logs that are no longer read, with the number of their lines."""

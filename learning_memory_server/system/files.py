@@ -56,9 +56,12 @@ def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
         if error.errno != errno.ENXIO:  # A pipe that nobody reads
             raise
         raise OSError(errno.EINVAL, _NO_FILE, str(path)) from error
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
         return descriptor
     os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, _NO_FILE, str(path))
 
 

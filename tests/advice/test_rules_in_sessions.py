@@ -162,10 +162,11 @@ async def test_what_is_written_of_a_call_has_no_secret_and_no_folder_of_the_mach
     session = Session(services, replace(ALICE, folder="/home/ann/shop"))
     accept(NO_TRAILER)
     command = f"TOKEN=ghp_{'a1B2' * 9} /home/ann/shop/bin/x; {COMMIT}"
-    for minute in range(2):
-        at = datetime(2026, 3, 1, 12, minute, tzinfo=UTC)
-        services.advisor.clock = services.rules.clock = lambda at=at: at
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    services.advisor.clock = services.rules.clock = lambda: now
+    for _ in range(2):
         await session.calls_(command)
+        now += timedelta(minutes=1)
     (count,) = services.rule_counts.all()
     assert "ghp_" not in count.call
     assert "/home" not in count.call
