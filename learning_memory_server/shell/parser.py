@@ -14,10 +14,12 @@ _HEREDOC: Final = re.compile(r"<<-?[ \t]{0,9}(['\"\\]?)([A-Za-z_]\w{0,63})")
 
 def tree_of(text: str) -> "Tree":
     """Return the tree of a text that `masking` has masked; its nodes live as long as it."""
+    # No shell text has a null, at each of which the parser would look for an end
+    text = text.replace("\0", " ")
     tree = _parser().parse(text.encode("utf-8", "replace"))
-    if tree.root_node.has_error:
+    if tree.root_node.has_error and (ended := _ended(text)) != text:
         # A shell ends a heredoc at the end of the text; so what was data is not read as commands
-        tree = _parser().parse(_ended(text).encode("utf-8", "replace"))
+        tree = _parser().parse(ended.encode("utf-8", "replace"))
     return tree
 
 

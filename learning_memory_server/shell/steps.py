@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.shell import calls, wrappers
 from learning_memory_server.shell.masking import mask
 from learning_memory_server.shell.naming import FILTERS, READING, head, looks
-from learning_memory_server.shell.parser import READ_MAX, tree_of
+from learning_memory_server.shell.parser import tree_of
 from learning_memory_server.shell.redirections import file_of, last_command
 from learning_memory_server.shell.shortening import shortened
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+STEPS_READ_MAX: Final = 2_000
+"""Characters of a text that are read. The parser takes the square of the time for a long one that is no shell text."""
 _REDACTED: Final = re.compile(r"\[redacted: [^\[\]]*\]")
 _ONLY_OUTPUT: Final = re.compile(r"\d*>&\d|\d*>&-|(?:\d|&)?>{1,2}\s*/dev/null")
 _STATUS: Final = re.compile(r"\$\?|\$\{?PIPESTATUS\[0\]\}?")
@@ -107,9 +109,9 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         readable = _REDACTED.sub("redacted", text)
-        masked, self._back = mask(shortened(readable, READ_MAX))
+        masked, self._back = mask(shortened(readable, STEPS_READ_MAX))
         tree = tree_of(masked)
-        is_whole = readable == text and len(text) <= READ_MAX and not text.endswith("\N{HORIZONTAL ELLIPSIS}")
+        is_whole = readable == text and len(text) <= STEPS_READ_MAX and not text.endswith("\N{HORIZONTAL ELLIPSIS}")
         self.is_certain = is_whole and not tree.root_node.has_error
         self.is_hidden, self.printed, self.loops = False, dict[str, None](), 0
         self.steps: list[Step] = []

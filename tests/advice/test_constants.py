@@ -66,6 +66,7 @@ ALLOWED: Final = {
     "shell/wrappers.py": "programs that run others",
     "shell/parser.py READ_MAX": "how much is read",
     "shell/naming.py": "programs, and words that name what they do",
+    "shell/steps.py STEPS_READ_MAX": "how much is read",
     "shell/steps.py _SAYING": "programs",
     "shell/steps.py _UNREADABLE": "words of the shell",
     "shell/steps.py _COMMANDS": "the parser's names",

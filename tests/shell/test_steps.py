@@ -3,8 +3,7 @@
 import pytest
 
 from learning_memory_server.shell.naming import head, looks
-from learning_memory_server.shell.parser import READ_MAX
-from learning_memory_server.shell.steps import read_steps
+from learning_memory_server.shell.steps import STEPS_READ_MAX, read_steps
 
 
 def steps(text: str) -> list[tuple[str, str]]:
@@ -59,7 +58,7 @@ def test_the_steps_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
         ("make 'unclosed", False),
         ("make\N{HORIZONTAL ELLIPSIS}", False),
         ("curl -u [redacted: password]", False),
-        (f"make {'x' * READ_MAX}", False),
+        (f"make {'x' * STEPS_READ_MAX}", False),
     ],
 )
 def test_whether_the_steps_are_all_that_a_text_does(text: str, *, is_certain: bool) -> None:
