@@ -24,9 +24,9 @@ from learning_memory_server.advice.asking.asker import worded
 from learning_memory_server.advice.asking.signs import Sign, SignKind, Signs, objection_in
 from learning_memory_server.advice.asking.transcript import Turn
 from learning_memory_server.advice.asking.words import own_words
-from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.lessons.errors.transcripts import Passed
 from learning_memory_server.rules.past.events import Over, events_in
+from learning_memory_server.shell.steps import read_steps
 
 
 def main() -> None:
@@ -83,7 +83,7 @@ def _kinds_in(path: Path) -> Iterator[SignKind]:
             if event.refused and own_words(event.refused.words):
                 yield SignKind.REFUSED
             if event.ran:
-                signs.ran(set(parse(event.ran.command).programs), has_failed=bool(event.ran.has_failed))
+                signs.ran(read_steps(event.ran.command).programs, has_failed=bool(event.ran.has_failed))
         if signs.waiting:
             yield signs.waiting.kind
             signs.waiting = None

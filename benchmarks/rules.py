@@ -43,7 +43,7 @@ from learning_memory_server.rules.past.events import Asked, Over, Prompt, events
 from learning_memory_server.rules.patterns.globs import is_document
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
 from learning_memory_server.rules.session import Judged, RuleSession
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 
 SENTENCES: Final = (
     "Never add a Co-Authored-By trailer for Claude to commits.",

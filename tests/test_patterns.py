@@ -22,7 +22,7 @@ from learning_memory_server.hooks import edits
 from learning_memory_server.hooks.event import event_of
 from learning_memory_server.index.memory_chunks import blocks
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors import brief, figures, outcomes, parse, sanitize
+from learning_memory_server.lessons.errors import brief, figures, outcomes, sanitize
 from learning_memory_server.lessons.errors.watch import Ran
 from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.model.lines import one_line
@@ -32,6 +32,7 @@ from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting.files import fitting
 from learning_memory_server.rules.suggesting.markdown import sentences
 from learning_memory_server.sharing import files
+from learning_memory_server.shell.steps import read_steps
 from learning_memory_server.system.invisible import shown
 from learning_memory_server.system.ipc import jsonrpc
 from tests.support import NOON
@@ -187,7 +188,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "the same error": sanitize.alike,
     "the signature of an error": sanitize.normalized,
     "a text without folders": lambda text: sanitize.tidied(text, "shop", "/srv/shop"),
-    "a command": parse.parse,
+    "a command": read_steps,
     "whether a command checks": outcomes.is_check,
     "how tests ended": outcomes.counts_in,
     "an exit status": outcomes.exit_status,

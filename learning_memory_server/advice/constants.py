@@ -106,8 +106,6 @@ COMMON_PROGRAMS: Final = frozenset(
     """.split()
 )
 """Programs whose names say nothing of what an entry is about. people, 2026-11: 0 of 380 are shown a tied lesson."""
-SHELL_WORDS: Final = frozenset({"do", "then", "else", "if", "while", "until"})
-"""Words of the shell before a program. errors, 2026-11: in loops, 12 of 12 tools of the project."""
 
 # ---- Files
 

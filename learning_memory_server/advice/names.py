@@ -15,11 +15,12 @@ from learning_memory_server.advice.lessons import Lessons
 from learning_memory_server.advice.matters import distinct
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors.parse import head, looks, parse
 from learning_memory_server.lessons.files.freshness import project_root, tracked_by_git
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.shell.naming import head, looks
+from learning_memory_server.shell.steps import read_steps
 
 _WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
 _CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
@@ -93,7 +94,7 @@ class Names:
 
     def runs(self, command: str, entry: Ghap, caller: Caller) -> bool:
         """Return whether a command runs a program or a script that an entry names, to do more than look."""
-        run = " ".join(head(step.call)[1] for step in parse(command).steps if not looks(step))
+        run = " ".join(head(step.call)[1] for step in read_steps(command).steps if not looks(step.call))
         return not self._of(entry, caller)[0].isdisjoint(names_in(run))
 
     def at(self, place: str, caller: Caller) -> list[Ghap]:

@@ -105,14 +105,9 @@ class Observer:
         """Add the end of a test or build to the agent's open entry."""
         if trigger.is_unknown or not is_test_or_build(trigger.command):
             return
-        redacted = await self.redaction.pass_data({"command": trigger.command})
+        (command,) = await self.redaction.pass_texts(trigger.command)
         run = run_of(
-            redacted.data["command"],
-            trigger.output,
-            trigger.error,
-            at=self.clock(),
-            project=caller.project,
-            folder=trigger.folder,
+            command, trigger.output, trigger.error, at=self.clock(), project=caller.project, folder=trigger.folder
         )
         if run:
             self.collector.add_run(caller, run)
@@ -120,7 +115,7 @@ class Observer:
     def _ran(self, trigger: Trigger, caller: Caller) -> Ran:
         entry = self.collector.still_open.known_to(caller)
         is_known = bool(trigger.error) or not trigger.is_unknown
-        ran = Ran(
+        return Ran(
             project=caller.project,
             session=caller.session,
             command=trigger.command,
@@ -132,7 +127,6 @@ class Observer:
             agent=caller.agent or "",
             entry=entry.id if entry else "",
         )
-        return ran.with_known_end()
 
 
 def place_of(names: Names, folder: str, project_folder: str) -> str:

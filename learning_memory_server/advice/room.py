@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from learning_memory_server.advice.names import Names
     from learning_memory_server.advice.sources.base import Source
     from learning_memory_server.lessons.notes import EntryNotes
-    from learning_memory_server.model.entry import Ghap
     from learning_memory_server.rules.applying import Rules
 
 log = structlog.get_logger()
@@ -98,11 +98,7 @@ class Room:
 
     def notes(self, caller: Caller) -> text.Notes:
         """Return what says of an entry what became of its files."""
-
-        def note(entry: Ghap) -> str:
-            return self.entry_notes.words(entry, caller.folder)
-
-        return note
+        return partial(self.entry_notes.words, folder=caller.folder)
 
 
 def room_of_starts(lessons: Lessons, names: Names, entry_notes: EntryNotes, rules: Rules) -> Room:

@@ -3,7 +3,7 @@
 from asyncio import Task
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from learning_memory_server.advice.asking.signs import Signs
@@ -11,6 +11,7 @@ from learning_memory_server.advice.candidates import Shown
 from learning_memory_server.lessons.errors.watch import CommandWatch
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.pause import RulePause
 from learning_memory_server.rules.session import RuleSession
 from learning_memory_server.system.recent import Recent
 
@@ -58,12 +59,14 @@ class SessionState:
 class Sessions:
     """The states of the sessions that were heard of last. `dropped` gets each one that is no longer known."""
 
-    def __init__(self, redaction: RedactionGate, dropped: Callable[[SessionState], None] = lambda _state: None) -> None:
+    def __init__(
+        self, redaction: RedactionGate, pause: RulePause, dropped: Callable[[SessionState], None] = lambda _state: None
+    ) -> None:
         self._redaction = redaction
+        self._pause = pause
         self._dropped = dropped
         self._states: Recent[str, SessionState] = Recent(dropped=dropped)
         self._contexts: Recent[str, str] = Recent()
-        self._rules_off_until: datetime | None = None  # in new ones; only in RAM: after a restart, rules are on again
 
     def hear(self, caller: Caller, context: str) -> SessionState:
         """Return the state of a session.
@@ -76,23 +79,27 @@ class Sessions:
         return self._states.of(name, lambda: self._new(name))
 
     def _new(self, name: str) -> SessionState:
-        return SessionState(name, CommandWatch(self._redaction), rules_off_until=self._rules_off_until)
+        return SessionState(name, CommandWatch(self._redaction), rules_off_until=self._pause.until(name))
 
     def rules_off(self, until: datetime | None) -> None:
         """Show and count no rules until a time; None: in the sessions that run now, to their end.
 
         A time in the past turns them on again.
         """
+        self._pause.begin(until, [state.context for state in self._states.values()])
         for state in self._states.values():
-            state.rules_off_until = until or datetime.max.replace(tzinfo=UTC)
-        self._rules_off_until = until or self._rules_off_until
+            state.rules_off_until = self._pause.until(state.context)
 
     def end(self, state: SessionState) -> None:
         """Drop the state of a session that has ended."""
+        self._pause.end(state.context)
+        self._drop(state)
+
+    def _drop(self, state: SessionState) -> None:
         self._states.pop(state.context, None)
         self._dropped(state)
 
     def close(self) -> None:
         """Drop the states of all sessions."""
         for state in [*self._states.values()]:
-            self.end(state)
+            self._drop(state)

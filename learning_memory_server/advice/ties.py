@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import dropwhile, islice
+from itertools import islice
 from typing import Final
 
 from learning_memory_server.advice import constants
@@ -18,13 +18,14 @@ from learning_memory_server.advice.matters import age
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.lessons.errors.parse import head, looks, parse
 from learning_memory_server.lessons.errors.sanitize import comparable, normalized
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Met
 from learning_memory_server.model.failure import Failure, line_digest
 from learning_memory_server.model.moment import as_seen
+from learning_memory_server.shell.naming import head, looks
+from learning_memory_server.shell.steps import read_steps
 
 _CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
 _MARK: Final = re.compile(r"<\w+>")
@@ -100,9 +101,13 @@ class Ties:
         return sorted(entries, key=age, reverse=True)
 
     def is_silent(self, entry: Ghap, line: str, command: str, caller: Caller) -> bool:
-        """Return whether a lesson is tied to an error that is routine, or that came again although it was shown."""
-        is_spent = self.is_routine(line, caller) or self.is_in_vain(entry, line)
+        """Return whether a lesson is tied to an error, and says nothing new of it; see `is_spent`."""
+        is_spent = self.is_spent(entry, line, caller)
         return is_spent and any(each.id == entry.id for each in self.tied(line, command, caller.project))
+
+    def is_spent(self, entry: Ghap, line: str, caller: Caller) -> bool:
+        """Return whether an error is routine, or came again although a lesson about it was shown."""
+        return self.is_routine(line, caller) or self.is_in_vain(entry, line)
 
     def is_routine(self, line: str, caller: Caller) -> bool:
         """Return whether an error came in so many earlier sessions that it is part of the work."""
@@ -168,11 +173,10 @@ def words_in(text: str, without: re.Pattern[str] = _MARK) -> list[str]:
 
 def _calls(command: str) -> Iterator[tuple[str, ...]]:
     """Yield what a command calls, without what runs it."""
-    for step in parse(command).steps:
-        call = tuple(dropwhile(lambda word: word in constants.SHELL_WORDS, step.call))
-        if call and call[0] not in {"cd", "for"} and not looks(step):
-            length, name = head(call)
-            yield name, *call[length:]
+    for step in read_steps(command).steps:
+        if not looks(step.call):
+            length, name = head(step.call)
+            yield name, *step.call[length:]
 
 
 def _is_by(failure: Failure, caller: Caller) -> bool:

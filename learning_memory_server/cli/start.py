@@ -41,6 +41,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.lessons.errors.transcripts import projects_folder
 from learning_memory_server.model.project import short_name
+from learning_memory_server.rules.pause import PAUSE
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import RETIRED, Settings
 from learning_memory_server.sharing.shared import SHARED
@@ -53,7 +54,7 @@ _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LO
 """Files in the storage folder that can be made again."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),
-    *("sessions.json", "qdrant-owner.json", "archive.key", "outdated-points.json"),
+    *("sessions.json", PAUSE, "qdrant-owner.json", "archive.key", "outdated-points.json"),
 )
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from learning_memory_server.system import files
+
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
@@ -121,7 +123,7 @@ def max_tokens_of(folder: Path) -> int | None:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the object in a model's JSON file, or an empty one if it cannot be read."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(files.content(path))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

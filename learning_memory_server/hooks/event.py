@@ -129,7 +129,7 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
         kind = TriggerKind.FILE
     elif kind is TriggerKind.SUBAGENT_TASK and (text("command") or text("file")):
         kind = TriggerKind.CALL
-    before, content = edited_in(event)
+    before, content = ("", "") if text("command") else edited_in(event)
     return Trigger(
         kind=kind,
         context=context,

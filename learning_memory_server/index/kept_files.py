@@ -20,7 +20,7 @@ class OutdatedPoints:
     def ids(self) -> frozenset[str]:
         """Return the ids."""
         try:
-            return frozenset(map(str, json.loads(self._path.read_bytes())))
+            return frozenset(map(str, json.loads(files.content(self._path))))
         except FileNotFoundError:
             return frozenset()
         except (OSError, ValueError, TypeError) as error:

@@ -1,5 +1,6 @@
 """The journal as a whole. `journal/README.md` in the repository describes its files and format."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -8,9 +9,9 @@ from pathlib import Path
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import codec, kinds
-from learning_memory_server.journal.codec import DamagedLineError, content_of
-from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED
-from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED, RETIRED_ANSWERS
+from learning_memory_server.journal.log import Disk, Line, Log, Purge, is_in_the_way, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
@@ -53,13 +54,18 @@ class Journal:
         """
         self._sweep()
         purges = [log.purge() for log in self.logs.values()]
+        removed = Counter({path: count for purge in purges for path, count in purge.removed.items()})
+        removed.update(self.answers.rewrite(dict.fromkeys(self._retired_answers(), b"")))
         retired = self.retired_files()
         for path in retired:
             self._remove(path)
-        return Purge(
-            {path: count for purge in purges for path, count in purge.removed.items()} | retired,
-            [path for purge in purges for path in purge.doubtful],
-        )
+        return Purge(removed | retired, [path for purge in purges for path in purge.doubtful])
+
+    def _retired_answers(self) -> Iterator[bytes]:
+        for _, _, line in self.answers.raw_lines():
+            record = JournalRecord.find(line)
+            if record and record.id.startswith(RETIRED_ANSWERS):
+                yield line
 
     def retired_files(self) -> dict[Path, int]:
         """Return the files of logs that are no longer read, with the number of their lines."""
@@ -67,7 +73,7 @@ class Journal:
         counts = {}
         for path in found:
             with journal_errors(path):
-                counts[path] = path.read_bytes().count(b"\n")
+                counts[path] = files.content(path).count(b"\n")
         return counts
 
     def rewrite(self, changes: Mapping[bytes, bytes]) -> int:
@@ -76,7 +82,7 @@ class Journal:
         replaced = 0
         for path in self.open_files():
             with journal_errors(path):
-                if changed := changes.get(path.read_bytes()):
+                if changed := changes.get(files.content(path)):
                     self._disk.replace(path, changed)
                     replaced += 1
         return replaced + sum(sum(log.rewrite(changes).values()) for log in self.logs.values())
@@ -138,7 +144,7 @@ class Journal:
     def read_open(self, path: Path) -> Ghap:
         """Return the entry of one open file; refuse one that does not contain the open entry that it is named after."""
         with journal_errors(path):
-            text = path.read_bytes()
+            text = files.content(path)
         try:
             entry = GHAP.decode(self.names.as_read(content_of(text)))
             if entry.others and b'"sum"' not in text:
@@ -161,8 +167,10 @@ class Journal:
         for folder in (self.path, *self.folders):
             # Also logs that this program does not know.
             for path in matching(folder, "*.jsonl"):
+                if is_in_the_way(path):
+                    continue
                 with journal_errors(path):
-                    content = path.read_bytes()
+                    content = files.content(path)
                 if content.count(codec.END + b"\n") == content.count(b"\n"):
                     continue
                 for version in codec.VERSION.finditer(content):
@@ -173,7 +181,7 @@ class Journal:
         for path in self.open_files():
             # `read_open` reports a file that cannot be read; the others must still be checked.
             with suppress(OSError, DamagedLineError):
-                content_of(path.read_bytes())
+                content_of(files.content(path))
 
     def _sweep(self) -> None:
         """Remove what interrupted writes have left: incomplete files, and open files of entries in the log."""

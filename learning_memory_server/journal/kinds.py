@@ -230,3 +230,5 @@ KINDS: Final[Mapping[str, RecordKind[Any]]] = {
 
 RETIRED: Final = ("trials",)
 """The names of logs that earlier versions wrote, and that no version reads. A purge removes their files."""
+RETIRED_ANSWERS: Final = "cure_"
+"""How the ids of answers begin that an earlier version kept about commands, and that no version reads."""

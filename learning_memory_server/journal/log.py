@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,14 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 def _is_shown(name: str, pattern: str) -> bool:
     return not name.startswith(".") and fnmatchcase(name, pattern)
+
+
+def is_in_the_way(path: Path) -> bool:
+    """Return whether something stands in the place of a file that is none, such as a folder or a pipe."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False  # Whoever opens it says why it cannot be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +197,7 @@ class Log:
         """Return what a file lacks that an earlier version of it has replaced, if this process remembers that much."""
         appended = self._appended.pop(path, b"")
         still = size - (end - len(appended))
-        if not 0 <= still < len(appended) or (size and not path.read_bytes().endswith(appended[:still])):
+        if not 0 <= still < len(appended) or (size and not files.content(path).endswith(appended[:still])):
             return b""
         self._appended[path] = appended
         return appended[still:]
@@ -287,11 +296,18 @@ class Log:
 
     def segments(self) -> list[Path]:
         """Return the log's files, oldest first."""
+        return [path for path in self._named() if not is_in_the_way(path)]
+
+    def _named(self) -> list[Path]:
+        """Return what has the name of a file of the log."""
         if self.kind.is_monthly:
             return matching(self._path, "*.jsonl")
         return matching(self._path.parent, f"{self._path.name}.jsonl")
 
     def _parsed(self) -> Iterator[Line]:
+        for path in filter(is_in_the_way, self._named()):
+            log.warning("journal.no_file", file=path.name)
+            yield Line(path, 0, b"", None, "a folder or something else stands where the file belongs")
         for path in self.segments():
             size = 0
             for number, text, last in _lines(path):
@@ -309,7 +325,7 @@ class Log:
 
 
 def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
+    with os.fdopen(files.open_file(path), "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"
 
@@ -317,7 +333,7 @@ def _ends_a_line(path: Path) -> bool:
 def _torn_tail(path: Path) -> bytes:
     """Return the last line if it has no line feed, else nothing."""
     tail = b""
-    with journal_errors(path), path.open("rb") as file:
+    with journal_errors(path), os.fdopen(files.open_file(path), "rb") as file:
         start = file.seek(0, os.SEEK_END)
         while start and b"\n" not in tail:
             start = file.seek(max(0, start - _TAIL))
@@ -327,7 +343,7 @@ def _torn_tail(path: Path) -> bytes:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Yield (line number from 1, line with its line feed, whether it is the last)."""
-    with journal_errors(path), path.open("rb") as file:
+    with journal_errors(path), os.fdopen(files.open_file(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         for number, line in enumerate(file, start=1):
             size -= len(line)

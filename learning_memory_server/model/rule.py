@@ -159,6 +159,7 @@ class Suggestion:
     when: When = When.SESSION
     pattern: Pattern | None = None
     is_everywhere: bool = False
+    folder: str = ""  # the only folder of the project that it is about
     words: str = ""  # what the person said, where the text is shorter
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
 
@@ -175,6 +176,7 @@ class Suggestion:
             when=self.when,
             pattern=self.pattern,
             is_everywhere=self.is_everywhere,
+            folder=self.folder,
             words=self.words,
             suggestion=self.id,
         )

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -132,6 +132,10 @@ def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
     return result
 
 
+def _redact_texts(redactor: Redactor, texts: Iterable[str]) -> list[str]:
+    return [each if _is_ours(each) else redactor.redact(each).text for each in texts]
+
+
 _AT_ONCE: Final = 5_000  # Characters that are searched on the event loop, in up to 30 ms; more are searched in a thread
 
 
@@ -154,6 +158,14 @@ class RedactionGate:
         if self._is_bounded and _characters(data) <= _AT_ONCE:
             return redact_data(self._redactor, data)
         return await asyncio.to_thread(redact_data, self._redactor, data)
+
+    async def pass_texts(self, *texts: str) -> list[str]:
+        """Return texts that have no names without their secrets; see `pass_data`."""
+        if self._redactor is None:
+            return list(texts)
+        if self._is_bounded and sum(map(len, texts)) <= _AT_ONCE:
+            return _redact_texts(self._redactor, texts)
+        return await asyncio.to_thread(_redact_texts, self._redactor, texts)
 
     @property
     def redactor(self) -> Redactor:

@@ -10,6 +10,7 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.lessons.errors.outcomes import shows_failure
 from learning_memory_server.lessons.errors.sanitize import tidied, whole_words
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
@@ -24,7 +25,7 @@ from learning_memory_server.rules.log import RuleCounts, RuleLog
 from learning_memory_server.rules.patterns.globs import relative
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end, matches
 from learning_memory_server.rules.session import Judged, Meeting, RuleSession
-from learning_memory_server.rules.shell.script import Command, Script, read
+from learning_memory_server.shell.script import Command, Script, read
 
 log = structlog.get_logger()
 
@@ -131,7 +132,7 @@ class Rules:
             # An edit outside of the project says nothing of its tests
             if not act.root or relative(act.file, ""):
                 work.edited(act.file)
-        elif not (trigger.error or trigger.is_background):
+        elif not (trigger.error or trigger.is_background or shows_failure(trigger.command, trigger.output)):
             work.ran(_needed(act.script or read(trigger.command), first))
 
     def _at_end(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Meeting:
@@ -156,8 +157,8 @@ class Rules:
     async def _kept(self, trigger: Trigger, act: Act, caller: Caller) -> str:
         """Return a call as it may be kept: without secrets, and without folders of this machine."""
         call = trigger.command or f"edit {act.file}"
-        redacted = await self.redaction.pass_data({"command": whole_words(call, limits.RULE_CALL_EXAMINED)})
-        return shortened(tidied(one_line(redacted.data["command"]), caller.project, caller.folder), limits.COMMAND_MAX)
+        (call,) = await self.redaction.pass_texts(whole_words(call, limits.RULE_CALL_EXAMINED))
+        return shortened(tidied(one_line(call), caller.project, caller.folder), limits.COMMAND_MAX)
 
 
 def _from_root(script: Script, place: str) -> Script:

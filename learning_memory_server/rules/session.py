@@ -61,13 +61,11 @@ class AgentState:
     met: dict[str, tuple[int, int]] = field(
         default_factory=dict
     )  # by sentence: the call and the message of the meeting
-    denied: set[Act] = field(default_factory=set)  # of this message
 
     def hears(self, at: datetime) -> None:
         """Note a call. One that comes right after something else is of the same message: no model is so quick."""
         if self.heard_at is None or at - self.heard_at > timedelta(seconds=timeouts.ONE_MESSAGE):
             self.message += 1
-            self.denied.clear()
         self.heard_at = at
         self.calls += 1
 
@@ -121,14 +119,13 @@ class RuleSession:
         stopped = () if is_attended else tuple(each for each in enforced if each.unattended is Unattended.STOP)
         others = [each for each in broken if each not in (*asked, *stopped)]
         new = [each for each in others if mine.is_new(each) and self.denials[each.text] < limits.RULE_DENIALS]
-        is_beside = judged.act not in mine.denied and any(map(mine.has_just_met, others))
+        is_beside = any(map(mine.has_just_met, others))
         meeting, reminded = Meeting(), tuple[Rule, ...]()
         if stopped or new or is_beside:
             # All that the call breaks: its agent changes it once.
             reminded = tuple(each for each in broken if each not in stopped and not mine.has_just_met(each))
             self.denials.update(each.text for each in new)
             mine.meets(reminded)
-            mine.denied.add(judged.act)
             meeting = Meeting(Ruling.STOP if stopped else Ruling.DENY, broken, not self.has_told_person)
             self.has_told_person = True
         elif asked:

@@ -124,6 +124,8 @@ class ToolRunner:
     async def _redacted(self, tool: Tool, arguments: dict[str, Any]) -> RedactedData:
         """Return the arguments without the secrets of those that may be kept."""
         passed = {name: value for name, value in arguments.items() if tool.kept is None or name in tool.kept}
+        if not passed:
+            return RedactedData(arguments, {})
         redacted = await self._redaction.pass_data(passed)
         # Redaction may have changed a key, so only what was not passed is added again.
         others = {name: value for name, value in arguments.items() if name not in passed}

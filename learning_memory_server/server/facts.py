@@ -55,7 +55,7 @@ class FactFiles:
         try:
             self._read_in()
             file = self._file(kind, name)
-            for line in file.read_bytes().splitlines():
+            for line in files.content(file).splitlines():
                 fact = json.loads(line)
                 if fact[_SUBJECT] != f"{kind} {name}":
                     return Facts(file, tuple(lines), is_whole=False)
@@ -70,7 +70,7 @@ class FactFiles:
         """Yield the kind and name of each subject of which something can be read, and what is known of it."""
         for file in sorted(self.folder.glob("*.jsonl")):
             with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
-                kind, _, name = json.loads(file.read_bytes().splitlines()[0])[_SUBJECT].partition(" ")
+                kind, _, name = json.loads(files.content(file).splitlines()[0])[_SUBJECT].partition(" ")
                 yield kind, name, self.of(kind, name)
 
     def learn(self, kind: str, name: object, **said: object) -> None:
@@ -100,7 +100,7 @@ class FactFiles:
         """Keep what was kept in one file once, in files of their own. Raises what a damaged file leads to."""
         none: dict[str, Any] = {"names": {}, "folders": {}, "roots": {}, "confirmed": []}
         try:
-            kept = none | json.loads(self._former.read_bytes())
+            kept = none | json.loads(files.content(self._former))
         except FileNotFoundError:
             return
         said: list[tuple[str, str, dict[str, Any]]] = []

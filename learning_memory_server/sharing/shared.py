@@ -119,7 +119,7 @@ class SharedLessons:
         """Take what was read before."""
         with suppress(OSError, msgspec.MsgspecError):
             if self.file:
-                found = msgspec.json.decode(self.file.read_bytes(), type=dict[str, Joined])
+                found = msgspec.json.decode(files.content(self.file), type=dict[str, Joined])
                 self._arrange(
                     {place: each if each.version == VERSION else _forgotten(each) for place, each in found.items()}
                 )

@@ -14,6 +14,7 @@ PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)  # Not i
 _AS_IT_IS: Final = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags for a file of somebody else: whatever has taken its place is neither followed nor waited for."""
 READ_MAX: Final = 1 << 16  # Bytes of a file of somebody else that is read. Larger ones are data.
+_NO_FILE: Final = "not a regular file"
 TEMPORARY: Final = ".tmp"  # The suffix of a file that is not complete yet
 CACHE_TAG: Final = "CACHEDIR.TAG"
 _CACHE_SIGNATURE: Final = (
@@ -59,11 +60,34 @@ def create(path: Path, data: bytes) -> bool:
     return True
 
 
+def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file, and return its descriptor. A pipe that has taken its place would keep us waiting."""
+    try:
+        descriptor = os.open(path, flags | PLAIN | getattr(os, "O_NONBLOCK", 0), 0o600)
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # A pipe that nobody reads
+            raise
+        raise OSError(errno.EINVAL, _NO_FILE, str(path)) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, _NO_FILE, str(path))
+
+
+def content(path: Path) -> bytes:
+    """Return the content of a regular file of ours."""
+    with os.fdopen(open_file(path), "rb") as file:
+        return file.read()
+
+
 def append(path: Path, data: bytes) -> None:
     """Append `data` to the file and wait for the disk. On failure the file is as it was."""
     make_private_directory(path.parent)
     is_new = not path.exists()
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(descriptor).st_size
         try:
@@ -82,7 +106,7 @@ def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Replace the file's content and mode. A crash or a failure leaves the old or the new, and no temporary file."""
     is_new = not path.exists()
     if not (is_new or path.is_file() or path.is_dir()):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))  # A device, such as /dev/null
+        raise OSError(errno.EINVAL, _NO_FILE, str(path))  # A device, such as /dev/null
     temporary = _written(path, data, mode)
     try:
         os.replace(temporary, path)

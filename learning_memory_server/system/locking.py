@@ -67,19 +67,19 @@ def exclusive(
 
 def _open_lock(path: Path, create: int = 0) -> int:
     try:
-        return os.open(path, os.O_RDWR | create | files.PLAIN, 0o600)
+        return files.open_file(path, os.O_RDWR | create)
     except OSError as error:
         # Where nothing can be written, one process at a time can still read what is there.
         if error.errno not in (errno.EROFS, errno.EACCES):
             raise
-        return os.open(path, os.O_RDONLY | files.PLAIN)
+        return files.open_file(path)
 
 
 def name_socket(folder: Path, socket: Path) -> None:
     """Say in the lock file of a folder that this process has locked where it listens."""
     about = holder(folder) or {}
     with suppress(OSError):
-        descriptor = os.open(folder / LOCK, os.O_WRONLY | files.PLAIN)
+        descriptor = files.open_file(folder / LOCK, os.O_WRONLY)
         try:
             _describe(descriptor, {**about, "socket": str(socket)})
         finally:

@@ -135,8 +135,13 @@ async def test_what_must_come_first_is_what_succeeded_since_the_last_edit_of_thi
     await session.calls_(file="a.py", content="x")
     assert (await session.calls_("git commit -m x")).decision
     await session.at(TriggerKind.COMMAND, command="make test", error="Exit code 2\nfailed")
+    piped = "make test | tail"
+    await session.at(TriggerKind.COMMAND, command=piped, output="= 1 failed, 5 passed in 0.12s =")
     await session.at(TriggerKind.SESSION_START, source="compact")
     assert (await session.calls_("git commit -m x")).decision
+    await session.at(TriggerKind.COMMAND, command=piped, output="= 6 passed in 0.12s =")
+    await session.at(TriggerKind.SESSION_START, source="compact")
+    assert (await session.calls_("git commit -m x")).decision is None
 
 
 async def test_a_client_that_says_nothing_before_a_call_reads_the_sentence_after_it(
@@ -157,8 +162,11 @@ async def test_what_is_written_of_a_call_has_no_secret_and_no_folder_of_the_mach
     session = Session(services, replace(ALICE, folder="/home/ann/shop"))
     accept(NO_TRAILER)
     command = f"TOKEN=ghp_{'a1B2' * 9} /home/ann/shop/bin/x; {COMMIT}"
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    services.advisor.clock = services.rules.clock = lambda: now
     for _ in range(2):
         await session.calls_(command)
+        now += timedelta(minutes=1)
     (count,) = services.rule_counts.all()
     assert "ghp_" not in count.call
     assert "/home" not in count.call

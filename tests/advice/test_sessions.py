@@ -1,6 +1,8 @@
 """What an agent still has in its context, so that it is not shown it again."""
 
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +12,12 @@ from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.rules.pause import PAUSE, RulePause
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.advice.parts import POOL, PROMPT, MeasuredModel, ids_of, learn
 from tests.server.agent import at_work
-from tests.support import ALICE, BOB, about
+from tests.support import ALICE, BOB, NOON, about
 
 NAME = ALICE.session
 """What the client calls Alice's session at first."""
@@ -92,8 +95,8 @@ async def test_what_was_shown_is_known_after_a_restart(settings: Settings) -> No
             assert await is_shown(services) is is_first
 
 
-def test_the_state_of_a_session_is_dropped_at_its_end() -> None:
-    sessions = Sessions(RedactionGate())
+def test_the_state_of_a_session_is_dropped_at_its_end(tmp_path: Path) -> None:
+    sessions = Sessions(RedactionGate(), RulePause(tmp_path / PAUSE))
     state = sessions.hear(ALICE, AFTER_CLEAR)
     state.loaded.add(POOL.id)
     assert sessions.hear(ALICE, "") is state
@@ -111,3 +114,36 @@ def test_a_subagent_takes_the_first_task_of_its_kind_and_no_others() -> None:
     for number in range(40):
         state.add_task("Plan", str(number))
     assert len(state.tasks) == 16
+
+
+def test_rules_stay_off_for_their_time_when_the_server_starts_again(tmp_path: Path) -> None:
+    path, later = tmp_path / PAUSE, NOON + timedelta(hours=1)
+    Sessions(RedactionGate(), RulePause(path)).rules_off(later)
+    again = Sessions(RedactionGate(), RulePause(path))
+    assert again.hear(ALICE, NAME).rules_off_until == later
+    again.rules_off(NOON)
+    assert Sessions(RedactionGate(), RulePause(path)).hear(ALICE, NAME).rules_off_until == NOON
+
+
+def test_rules_stay_off_in_a_running_session_to_its_end_when_the_server_starts_again(tmp_path: Path) -> None:
+    path = tmp_path / PAUSE
+    first = Sessions(RedactionGate(), RulePause(path))
+    first.hear(ALICE, NAME)
+    first.rules_off(None)
+    first.close()
+    again = Sessions(RedactionGate(), RulePause(path))
+    assert again.hear(ALICE, NAME).rules_off_until
+    assert again.hear(ALICE, AFTER_CLEAR).rules_off_until is None
+    again.end(again.hear(ALICE, NAME))
+    assert Sessions(RedactionGate(), RulePause(path)).hear(ALICE, NAME).rules_off_until is None
+
+
+def test_a_damaged_pause_is_none_and_one_that_cannot_be_kept_holds_until_the_server_ends(tmp_path: Path) -> None:
+    path = tmp_path / PAUSE
+    path.write_text('{"sessions": 3}', "utf-8")
+    assert RulePause(path).until(NAME) is None
+    path.unlink()
+    path.mkdir()
+    pause = RulePause(path)
+    pause.begin(NOON, [])
+    assert pause.until(NAME) == NOON

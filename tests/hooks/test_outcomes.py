@@ -2,7 +2,7 @@
 
 import pytest
 
-from learning_memory_server.lessons.errors.outcomes import counts_in, is_test_or_build, run_of
+from learning_memory_server.lessons.errors.outcomes import counts_in, is_test_or_build, run_of, shows_failure
 from learning_memory_server.model import limits
 from tests.support import NOON
 
@@ -140,3 +140,32 @@ def test_a_command_is_shown_without_paths_of_the_machine_and_on_one_line() -> No
     long = run_of("pytest " + "x" * 1000, "", "", at=NOON, project="shop", folder="")
     assert long
     assert len(long.command) == limits.RUN_COMMAND_MAX
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "is_failure"),
+    [
+        ("pytest | tail", "= 1 failed, 5 passed in 0.12s =", True),
+        ("pytest 2>&1 | tail -5", "= 6 passed in 0.12s =", False),
+        ("pytest | tail", "", False),
+        ("pytest | tee log", "FAILED a.py::b\n= 1 failed in 0.12s =", True),
+        ("pytest | python sum_up.py", "= 1 failed, 5 passed in 0.12s =", True),
+        ("pytest || true", "= 1 failed in 0.12s =", True),
+        ("pytest; ls", "= 1 failed in 0.12s =\na.py", True),
+        ("pytest; echo $?", "1", True),
+        ("pytest; echo $?", "error: it was expected\n0", False),
+        ("mypy . | tail -1", "Found 2 errors in 1 file (checked 3 source files)", True),
+        ("mypy . | tail -1", "Success: no issues found in 3 source files", False),
+        ("npx eslint . | tail", "\u2716 3 problems (1 error, 2 warnings)", True),
+        ("make lint | tail", "make: *** No rule to make target 'lint'.  Stop.\nerror: no lint", True),
+        # The status says it
+        ("pytest", "= 1 failed in 0.12s =", False),
+        ("cd app && pytest", "= 1 failed in 0.12s =", False),
+        ("cd app; pytest", "= 1 failed in 0.12s =", False),
+        ("cat log | tail", "= 1 failed in 0.12s =", False),
+    ],
+)
+def test_where_the_status_says_nothing_the_output_shows_that_a_check_failed(
+    command: str, output: str, *, is_failure: bool
+) -> None:
+    assert shows_failure(command, output) is is_failure

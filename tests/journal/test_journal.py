@@ -1,13 +1,16 @@
 import json
 import stat
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.kinds import GHAP
+from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.entry import Ghap
 from tests.support import CONFIRMED, NOON, ghap, numbered
 
@@ -195,3 +198,12 @@ def test_no_flipped_bit_of_an_open_entry_is_passed_over(journal: Journal) -> Non
         except JournalUnavailableError:
             continue
         assert read == entry
+
+
+def test_a_purge_removes_answers_that_no_version_reads(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    kept, gone = (Answer(name, "shop", Said.YES, NOON) for name in ("shared_0123456789abcdef", "cure_0123456789abcdef"))
+    Answers(journal.answers).add(kept, gone)
+    assert sum(journal.purge().removed.values()) == 1
+    assert b"cure_" not in (tmp_path / "answers.jsonl").read_bytes()
+    assert Answers(Journal(tmp_path).answers).all() == [kept]

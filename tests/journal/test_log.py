@@ -239,8 +239,7 @@ def test_a_file_that_cannot_be_opened_is_a_clear_error(log: Log, segment: Path) 
 
     with pytest.raises(JournalUnavailableError, match=r"Is a directory: values\.jsonl") as caught:
         log.append([record(1)])
-    with pytest.raises(JournalUnavailableError, match="Is a directory"):
-        log.read()
+    assert [each.path for each in log.read().damage] == [segment]  # What stands elsewhere is read
 
     assert str(segment.parent) not in caught.value.message
     assert caught.value.hint

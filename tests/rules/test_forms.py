@@ -11,7 +11,7 @@ import pytest
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
 from learning_memory_server.rules.forms.table import Formed, form_of, in_words
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 
 FOLDER: Final = Path(__file__).parent
 CASES: Final = json.loads((FOLDER / "forms.json").read_text("utf-8"))
@@ -280,3 +280,31 @@ def test_what_a_sentence_wants_is_never_forbidden_by_it(command: str, form: str)
         ):
             formed = form_of(form.format(wanted, command))
             assert not formed or judge(formed.pattern, Act(read(wanted)), Work()) is not Verdict.BROKEN, wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("We use pnpm in web/, not npm.", "web"),
+        ("Use pnpm, not npm, in web/.", "web"),
+        ("In `web/`, use pnpm instead of npm", "web"),
+        ("- In `web/` use yarn instead of npm.", "web"),
+        ("In the web folder, never run `npm`.", "web"),
+        ("Use uv in `services/api`, not pip", "services/api"),
+        ("Never run `git push` in ./vendor/lib/", "vendor/lib"),
+        ("Use pnpm in packages/ui, not npm", "packages/ui"),
+        ("Use uv in `pyproject.toml`, not pip", ""),
+        ("We use pnpm, not npm.", ""),
+        ("Run `make test` in api/ before every commit", ""),
+        ("Never edit files in dist/", ""),
+    ],
+)
+def test_a_sentence_that_names_a_folder_is_about_that_folder_alone(text: str, folder: str) -> None:
+    formed = form_of(text)
+    assert formed
+    assert formed.folder == folder
+
+
+@pytest.mark.parametrize("text", ["We use pnpm in web/ and api/, not npm.", "Never use npm except in web/."])
+def test_a_sentence_about_several_folders_denies_no_call(text: str) -> None:
+    assert form_of(text) is None

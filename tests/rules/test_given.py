@@ -6,7 +6,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.rules.forms.given import call_form, glob_of
 from learning_memory_server.rules.patterns.globs import matches as is_of
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
 from learning_memory_server.rules.forms import signs
 from learning_memory_server.rules.patterns.asking import is_asked
 from learning_memory_server.rules.patterns.matching import Act, Verdict, Work, judge, judge_end, matches
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 
 PROMPTS: Final = json.loads((Path(__file__).parent / "prompts.json").read_text("utf-8"))
 BROKEN, FOLLOWED = Verdict.BROKEN, Verdict.FOLLOWED

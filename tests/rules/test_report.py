@@ -278,3 +278,38 @@ async def test_progress_is_told(past: Past) -> None:
     assert len({total for _, total in told}) == 1
     assert told[0][0] == 0
     assert all(done <= total for done, total in told)
+
+
+async def test_of_several_checks_the_line_says_which_had_not_run_and_how_often(past: Past) -> None:
+    past.say("Always run `make lint`, `make types` and `make test` before every commit.")
+    past.session(edited("a.py"), ran("make lint"), ran("make test"), ran("git commit -m a"))
+    past.session(edited("a.py"), ran("make test && make lint && git commit -m b"))
+    past.session(edited("a.py"), ran("make test types"), ran("git commit -m c"))
+    past.session(edited("a.py"), ran("make lint types test && git commit -m d"))
+    line = only(await past.report())
+    assert "broken in 3 of 4 commits (missing: `make types` in 2, `make lint` in 1), last" in line.text
+
+
+async def test_of_checks_at_the_end_of_work_the_line_says_which_had_not_run(past: Past) -> None:
+    past.say("Run the tests and the linter before saying that you are done.")
+    past.session(edited("a.py"), ran("pytest"))
+    past.session(edited("a.py"), ran("flake8"))
+    past.session(edited("a.py"))
+    line = only(await past.report())
+    assert "broken in 3 of 3 ends of work (missing: a linter in 2, a test run in 2)" in line.text
+
+
+async def test_of_one_check_or_many_the_line_stays_short(past: Past) -> None:
+    past.say("Run `make test` before every commit.")
+    past.session(edited("a.py"), ran("git commit -m a"))
+    assert "missing" not in only(await past.report()).text
+    past.say("Always run `make a`, `make b`, `make c`, `make d`, `make e` before every commit.")
+    assert "(missing: `make a` in 1, `make b` in 1, `make c` in 1 and 2 more)" in only(await past.report()).text
+
+
+async def test_a_check_that_failed_in_a_pipe_has_not_run(past: Past) -> None:
+    past.say("Run the tests before every commit.")
+    past.session(edited("a.py"), ran("pytest | tail", "= 1 failed, 5 passed in 0.12s ="), ran("git commit -m a"))
+    past.session(edited("a.py"), ran("pytest | tail", "= 6 passed in 0.12s ="), ran("git commit -m a"))
+    past.session(edited("a.py"), ran("pytest | tail"), ran("git commit -m a"))
+    assert "broken in 1 of 3 commits" in only(await past.report()).text

@@ -9,7 +9,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.rule import Rule, RuleCount, Unattended
 from learning_memory_server.rules.patterns.matching import Act
 from learning_memory_server.rules.session import Judged, Meeting, RuleSession, Ruling, met_again
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 from tests.rules.making import SAID, accepted
 
 ONE, OTHER = accepted("one"), accepted("other")
@@ -98,9 +98,11 @@ def test_calls_of_one_message_are_one_meeting(session: Played) -> None:
     assert session.meet(ONE).ruling is Ruling.RUN
 
 
-def test_the_same_call_again_is_no_other_call_of_the_message(session: Played) -> None:
+def test_the_same_call_twice_in_one_message_is_denied_twice(session: Played) -> None:
     assert session.meet(ONE, text="git push").ruling is Ruling.DENY
-    assert session.meet(ONE, text="git push", is_beside=True).ruling is Ruling.RUN
+    assert session.meet(ONE, text="git push", is_beside=True).ruling is Ruling.DENY
+    assert session.fared() == (0, 1, 0, 0)
+    assert session.meet(ONE, text="git push").ruling is Ruling.RUN
 
 
 def test_a_denied_call_that_ran_nevertheless_is_a_breach(session: Played) -> None:

@@ -17,7 +17,6 @@ from learning_memory_server.advice.finder import LessonFinder, NotReadyError
 from learning_memory_server.advice.sessions import SessionState
 from learning_memory_server.capture.entries.open_entries import OpenEntries
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
@@ -25,6 +24,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.shell.steps import read_steps
 from learning_memory_server.system import timeouts
 
 log = structlog.get_logger()
@@ -69,8 +69,9 @@ class Asker:
         elif trigger.kind in _ENDED:
             signs.unanswered.discard(trigger.key)
             has_failed = trigger.kind is TriggerKind.ERROR
-            if trigger.command and not trigger.is_unknown and not trigger.is_background:
-                signs.ran(set(parse(trigger.command).programs), has_failed=has_failed)
+            is_over = trigger.command and not (trigger.is_unknown or trigger.is_background)
+            if is_over and (has_failed or signs.failures):
+                signs.ran(read_steps(trigger.command).programs, has_failed=has_failed)
         elif trigger.kind is TriggerKind.STOP:
             signs.may_object |= bool(signs.unanswered)
 

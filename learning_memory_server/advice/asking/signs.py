@@ -44,7 +44,7 @@ class Signs:
     unanswered: set[str] = field(default_factory=set)  # ids of calls without a result: a person may have refused them
     failures: Counter[str] = field(default_factory=Counter)  # by program, since it last worked
 
-    def ran(self, programs: set[str], *, has_failed: bool) -> None:
+    def ran(self, programs: frozenset[str], *, has_failed: bool) -> None:
         """Note the end of a command."""
         for each in programs:
             if has_failed:

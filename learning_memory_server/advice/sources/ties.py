@@ -28,7 +28,7 @@ class TiesSource:
         if not entries:
             return []
         newest, *older = entries
-        if self.ties.is_silent(newest, observed.line, trigger.command, caller):
+        if self.ties.is_spent(newest, observed.line, caller):
             return []
         others = tuple(each.id for each in older)
         return [Candidate(newest, Reason.ERROR, origin=_line_of(newest, observed.line), score=1.0, others=others)]

@@ -18,7 +18,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock, as_seen
-from learning_memory_server.system import timeouts
+from learning_memory_server.system import files, timeouts
 
 
 class EntryOwner(StrEnum):
@@ -147,7 +147,7 @@ class LiveSessions:
         self._heard: dict[str, datetime] = {}
         self._left: dict[str, Any] = {}
         with suppress(OSError, ValueError, TypeError, AttributeError):
-            for session, processes in json.loads(path.read_bytes()).items():
+            for session, processes in json.loads(files.content(path)).items():
                 if running := list(filter(_runs, processes)):
                     self.heard(session)
                     self._left[session] = running[-1]
@@ -177,7 +177,7 @@ class LiveSessions:
         # Only a hint for the next hub: not worth waiting for the disk, and a full one matters elsewhere.
         with (
             suppress(OSError),
-            os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file,
+            os.fdopen(files.open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file,
         ):
             json.dump(self._fronts, file)
         try:

@@ -96,7 +96,7 @@ async def _import_archive(
 ) -> Result:
     ours = _ours(settings)
     key = store_key(settings.archive_key_file, make=False)
-    theirs, comparison, document = _compared(path, ours, key, apply_deletions=apply_deletions)
+    theirs, comparison, document = _compared(path, ours, key, apply_deletions=apply_deletions, own=own)
     if dry_run:
         return Result(document, not theirs.rejections)
     is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
@@ -105,7 +105,10 @@ async def _import_archive(
     rest = "forget what is forgotten there" if forgets else "keep what is here"
     question = f"The journal is not empty. Add what is new, and {rest}?"
     if out.agrees(question, "Nothing was changed: the journal is not empty, so this needs --yes.", yes=is_sure):
-        document["own"] = _claimed(path.name, theirs, own=own or document["own"], asks=not yes)
+        is_own = own or document["own"]
+        document["own"] = _claimed(path.name, theirs, own=is_own, asks=not yes)
+        if document["own"] != is_own:
+            comparison = compare(theirs, ours)
         document |= {"applied": True, **await _import(theirs, comparison, settings, apply_deletions=apply_deletions)}
     return Result(document, not theirs.rejections and document["applied"])
 
@@ -206,12 +209,12 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def _compared(
-    path: Path, ours: Contents, key: bytes, *, apply_deletions: bool = False
+    path: Path, ours: Contents, key: bytes, *, apply_deletions: bool = False, own: bool = False
 ) -> tuple[Contents, Comparison, dict[str, Any]]:
     """Read an archive, and show what importing it changes; return its contents, that, and an `ArchiveDocument`."""
     with file_errors(path), out.working(f"Verifying {path.name}"), open_archive(path) as archive:
         manifest, theirs = archive.manifest, contents_of(archive)
-        comparison = compare(theirs, ours)
+        comparison = compare(theirs, ours, is_own=own or manifest.is_marked(key))
     present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
     document = {
         "archive": path.name,
@@ -264,6 +267,7 @@ def _described(difference: Difference) -> Text:
         (difference.there, "already there", ""),
         (difference.differing, "differing (ours is kept)", "yellow"),
         (difference.forgotten_here, "forgotten here (not imported)", "yellow"),
+        (difference.of_others, "imported only if the file is yours", "yellow"),
     ]
     said = [Text(f"{len(ids):,} {what}", colour) for ids, what, colour in parts if ids or what == "new"]
     return Text(", ").join(said)

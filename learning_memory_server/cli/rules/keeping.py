@@ -35,7 +35,9 @@ def sentence(settings: Settings, text: str) -> str:
 def formed(each: Rule) -> Rule:
     """Return a rule with the pattern that its sentence has by its form, if it has one."""
     found = form_of(each.text)
-    return replace(each, when=found.when, pattern=found.pattern) if found else each
+    if found is None:
+        return each
+    return replace(each, when=found.when, pattern=found.pattern, folder=each.folder or found.folder)
 
 
 def same(stored: Offline, new: Rule) -> Rule | None:

@@ -194,7 +194,10 @@ def reworded(old: Rule, text: str) -> Rule:
     """Return a rule with another sentence. A pattern that an option made stays; one of the old sentence's form goes."""
     shape = form_of(old.text)
     is_formed = (shape.pattern if shape else None) == old.pattern
-    plain = replace(old, when=When.SESSION, pattern=None) if is_formed and not old.topic else old
+    plain = old
+    if is_formed and not old.topic:
+        is_said = shape is not None and shape.folder == old.folder
+        plain = replace(old, when=When.SESSION, pattern=None, folder="" if is_said else old.folder)
     now = utc_now()
     if text != old.text and old.origin.kind is not OriginKind.ADDED:
         # The sentence that stands there is no other suggestion.

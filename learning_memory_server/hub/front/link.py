@@ -232,8 +232,10 @@ class HubLink:
 
 def _last_sentence(storage: Path) -> str:
     """Return the sentence with which the last hub ended, if its log has one."""
+    from learning_memory_server.system import files
+
     try:
-        lines = (storage / discovery.LOG).read_text("utf-8", "replace").splitlines()
+        lines = files.content(storage / discovery.LOG).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return ""
     except OSError:
@@ -280,8 +282,10 @@ def spawn_hub(place: discovery.HubPaths, program: programs.Program) -> None:
 
 
 def _open_log(storage: Path, instead: int) -> int:
+    from learning_memory_server.system import files
+
     try:
         storage.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(storage / discovery.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return files.open_file(storage / discovery.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except OSError:
         return instead  # The hub will fail on the same folder, and the front reports that

@@ -71,7 +71,7 @@ class Owner:
 def open_owner(path: Path) -> Owner:
     """Return the owner in a file, a new one if there is no file. Refuse a file that is damaged or cannot be read."""
     try:
-        return Owner(path, msgspec.json.decode(path.read_bytes(), type=OwnerFile))
+        return Owner(path, msgspec.json.decode(files.content(path), type=OwnerFile))
     except FileNotFoundError:
         return new_owner(path)
     except OSError as error:

@@ -89,6 +89,10 @@ Key = tuple[str, str]  # A kind and an id
 _REJECTIONS_MAX: Final = 10_000  # Lines that are rejected one by one; each costs a sentence in memory
 
 
+PERSONAL: Final = frozenset({kinds.ANSWER.kind, kinds.PROJECT.kind, kinds.RULE_COUNT.kind})
+"""The kinds of records that say what one person wants; another person's are not imported."""
+
+
 @dataclass(slots=True)
 class Contents:
     """Everything in an archive or a journal, without what is forgotten; `rejections` are sentences.
@@ -114,11 +118,7 @@ class Contents:
         """Mark everything as what no session of this store has experienced; its user has said nothing."""
         self.entries = {name: _as_imported_entry(entry) for name, entry in self.entries.items()}
         self.open = {name: replace(entry, imported=True) for name, entry in self.open.items()}
-        self.records = {
-            key: as_imported(record)
-            for key, record in self.records.items()
-            if record.kind not in {kinds.ANSWER.kind, kinds.PROJECT.kind, kinds.RULE_COUNT.kind}
-        }
+        self.records = {key: as_imported(record) for key, record in self.records.items() if record.kind not in PERSONAL}
 
 
 def _as_imported_entry(entry: Ghap) -> Ghap:

@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from learning_memory_server.lessons.errors.jobs import call_name, without_message
-from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.shell.steps import read_steps
 
 _COMMAND: Final = 70  # Characters of a command that are shown
 _OPERAND: Final = 60  # of an operand in it
@@ -25,7 +25,7 @@ def brief(text: str, line: str) -> str:
     if not shown.endswith("\N{HORIZONTAL ELLIPSIS}"):
         return shown
     parts, telling = list[str](), ""
-    for step in parse(without_message(text)).steps:
+    for step in read_steps(without_message(text)).steps:
         if step.joined == "||" or not step.call:
             continue
         name = {step.call[0], *call_name(step).split()}

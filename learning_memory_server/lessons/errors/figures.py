@@ -10,11 +10,11 @@ from typing import Final
 
 from learning_memory_server.lessons.errors.jobs import without_message
 from learning_memory_server.lessons.errors.outcomes import is_check
-from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.lessons.errors.sanitize import is_exception
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
+from learning_memory_server.shell.steps import read_steps
 
 _OF_PLACE: Final = re.compile(
     r"command not found|: not found$|no such (?:file|folder|directory|option|command|subcommand)|no module named"
@@ -51,7 +51,7 @@ class Figures:
     @property
     def is_about_the_place(self) -> bool:
         """Whether the error is of a tool or of the machine, not of the code that is written."""
-        is_own = any(_is_own(step.call) for step in parse(self.command).steps) and not _OF_SHELL.match(self.line)
+        is_own = any(_is_own(step.call) for step in read_steps(self.command).steps) and not _OF_SHELL.match(self.line)
         if is_own or _NO_FILE.match(self.line) or _OF_TESTS.search(self.line) or self.line.endswith(":"):
             return False
         return self.is_of_call or not (self.is_of_check or is_exception(self.line))
@@ -115,7 +115,7 @@ def _most_usual(commands: Iterable[Iterable[str]]) -> str:
 @lru_cache(4096)
 def plain_command(text: str) -> str:
     """Return a command without filters, redirections and messages, which make no other command of it."""
-    command = parse(text)
+    command = read_steps(text)
     if not command.is_certain:
         return one_line(without_message(text))
     parts = [

@@ -4,8 +4,9 @@ import re
 from typing import Final
 
 from learning_memory_server.lessons.errors.outcomes import is_check
-from learning_memory_server.lessons.errors.parse import Step, head, parse, subcommand
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.shell.naming import head, subcommand
+from learning_memory_server.shell.steps import Step, read_steps
 
 _RUNS: Final = frozenset({"run", "exec"})  # Sub-commands that are followed by the name of a script or program
 _MESSAGE: Final = re.compile(r"(\bgit commit\b[^\n\"']{0,80}?) (?:-a?m|--message) .*", re.DOTALL)
@@ -31,13 +32,13 @@ def call_name(step: Step) -> str:
 
 def calls_of(text: str) -> list[str]:
     """Return the names of the calls of a command, without changes of the folder."""
-    names = map(call_name, parse(without_message(text)).steps)
+    names = map(call_name, read_steps(without_message(text)).steps)
     return [name for name in names if name and name.partition(" ")[0] not in {"cd", "export", "echo"}]
 
 
 def check_of(failure: Failure) -> str:
     """Return the name of the check that failed; empty if the command has none, or several that the line leaves open."""
-    steps = parse(without_message(failure.command)).steps
+    steps = read_steps(without_message(failure.command)).steps
     names = list(dict.fromkeys(call_name(step) for step in steps if is_check(" ".join(step.words))))
     names = names or [name for name in map(call_name, steps) if name in HOOKED]
     if len(names) > 1:
@@ -54,7 +55,7 @@ def is_same_job(failed: str, followed: str) -> bool:
 
     One that only leaves steps out does not.
     """
-    before, after = parse(without_message(failed)), parse(without_message(followed))
+    before, after = read_steps(without_message(failed)), read_steps(without_message(followed))
     kept = {step.words for step in after.steps}
     if kept < {step.words for step in before.steps}:
         return False

@@ -7,12 +7,13 @@ from datetime import datetime
 from itertools import dropwhile
 from typing import Any, Final
 
-from learning_memory_server.lessons.errors.parse import head, looks, parse, program
 from learning_memory_server.lessons.errors.prefixes import without_prefixes
-from learning_memory_server.lessons.errors.sanitize import tidied
+from learning_memory_server.lessons.errors.sanitize import shows_error, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.shell.naming import head, looks, program
+from learning_memory_server.shell.steps import read_steps
 from learning_memory_server.system.terminal import without_controls
 
 _EXAMINED: Final = 8_000  # Characters of a command, and of the end of an output, that are read
@@ -78,17 +79,19 @@ _MOCHA: Final = re.compile(
     r"^\s*\d+ (?:(?:passing|failing|pending)\b.*|(?:pass|fail|skip|todo|errors?)\s*)$"
 )  # Also bun's
 _RAN: Final = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_FOUND: Final = re.compile(r"^\W{0,9}(?:found )?[1-9]\d* (?:errors?|problems?)\b", re.IGNORECASE | re.MULTILINE)
+"""How linters and type checkers sum up."""
 _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
 
 def is_test_or_build(command: str) -> bool:
     """Return whether one of a command's steps tests or builds."""
-    return any(_is_such(step.call) for step in parse(command).steps if step.call)
+    return any(_is_such(step.call) for step in read_steps(command).steps if step.call)
 
 
 def is_check(command: str) -> bool:
     """Return whether a command fails because of the user's code: a test, build, linter or type check."""
-    steps = [step for step in parse(command).steps if step.call and not looks(step)]
+    steps = [step for step in read_steps(command).steps if step.call and not looks(step.call)]
     # What git is given is a message or a name.
     words = (word for step in steps if program(step.call) not in _VERSIONING for word in step.words)
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
@@ -99,7 +102,7 @@ def silent_signature(command: str, output: str) -> str | None:
 
     None where a status is an answer, or says that somebody stopped the command.
     """
-    status, read = exit_status(output), parse(command)
+    status, read = exit_status(output), read_steps(command)
     names = {head(step.call)[1] for step in read.steps if step.call} - {"cd"}
     is_said = status is not None and 0 < status < _STOPPED and status != _TIMED_OUT
     if not is_said or not names or names & _ANSWERING or read.only_looks or is_check(command) or not read.is_certain:
@@ -140,8 +143,34 @@ def counts_in(output: str) -> dict[str, Any]:
 def tests_passed(command: str, output: str) -> bool:
     """Return whether a command only runs tests, and its output counts some that passed and none that failed."""
     counts = counts_in(output)
-    calls = [step for step in parse(command).steps if step.folder is None]
+    calls = [step for step in read_steps(command).steps if step.folder is None]
     return len(calls) == 1 and is_test_or_build(command) and bool(counts.get("passed")) and not counts.get("failed")
+
+
+def statuses_in(command: str, output: str) -> list[str]:
+    """Return the exit statuses that an output says; one that stands alone counts if nothing follows."""
+    steps, found = read_steps(command), list[str]()
+    for text in steps.printed:
+        statuses = re.findall(rf"^{re.escape(text)}(\d{{1,3}})\b", output, re.MULTILINE)
+        found += statuses if text.strip() else statuses[-1:] if steps.is_hidden else []
+    return found
+
+
+def shows_failure(command: str, output: str) -> bool:
+    """Return whether an output shows a failure that the status of a command does not say, as that of `pytest | tail`.
+
+    Without a sign of it, nobody knows: then it counts as passed.
+    """
+    steps = read_steps(command)
+    joined = [*(each.joined for each in steps.steps[1:]), "|" if steps.is_hidden else "&&"]
+    calls = zip(steps.steps, joined, strict=False)
+    if not any(behind != "&&" and not looks(each.call) for each, behind in calls):
+        return False
+    if statuses := statuses_in(command, output):
+        return not set(statuses) <= {"0"}
+    if counts_in(output).get("failed") or _FOUND.search(output[-_EXAMINED:]):
+        return True
+    return shows_error(output) and not tests_passed(command, output)
 
 
 def _is_such(call: Sequence[str]) -> bool:

@@ -9,12 +9,12 @@ from typing import Final
 from learning_memory_server.lessons.errors.brief import bare, brief
 from learning_memory_server.lessons.errors.figures import Figures, figures_of, plain_command
 from learning_memory_server.lessons.errors.jobs import HOOKED, calls_of, check_of, is_same_job
-from learning_memory_server.lessons.errors.parse import parse
 from learning_memory_server.lessons.errors.sanitize import alike
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import counted, one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.model.moment import as_seen
+from learning_memory_server.shell.steps import read_steps
 
 _REFUSALS: Final = 5  # Refusals in a report, the last ones
 _REPEATED: Final = 2  # Sessions that an error is reported from
@@ -217,6 +217,9 @@ def _names_missing_path(failure: Failure) -> bool:
     if not _MISSING.search(line) or (_READER.match(line) and not line.startswith("stat ") and not failure.folder):
         return False
     named = {
-        bare(word) for step in parse(failure.command).steps for word in step.call if "/" in word or word != step.call[0]
+        bare(word)
+        for step in read_steps(failure.command).steps
+        for word in step.call
+        if "/" in word or word != step.call[0]
     }
     return not named.isdisjoint(map(bare, _PATH.findall(_SCRIPT.sub("", line))))

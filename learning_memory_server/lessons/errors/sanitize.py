@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from learning_memory_server.lessons.errors.parse import parse, program
 from learning_memory_server.lessons.errors.prefixes import without_prefixes
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.shell.naming import program
+from learning_memory_server.shell.steps import read_steps
 from learning_memory_server.system.terminal import without_controls
 
 _EXAMINED: Final = 100  # Lines examined at the beginning, and as many at the end. Errors stand at either.
@@ -281,11 +282,11 @@ async def sanitized(
         any_line: Whether the last line is a signature if no line names an error.
     """
     said = error_line(output) or ""
-    line = said or last_line(output, {program([word]) for step in parse(command).steps for word in step.call[:2]})
+    line = said or last_line(output, {program([word]) for step in read_steps(command).steps for word in step.call[:2]})
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, _below(folder or "", top)]
-    command, line, below = (await gate.pass_data({"text": texts})).data["text"]
+    texts = whole_words(command, _COMMAND_EXAMINED), line, _below(folder or "", top)
+    command, line, below = await gate.pass_texts(*texts)
     signature = normalized(line) if said or any_line else None
     real_line = _marked(tidied(line, project, folder), _PRIVATE)
     kept_command = shortened(tidied(command, project, folder).strip(), COMMAND_MAX)

@@ -10,13 +10,14 @@ from pathlib import PurePath
 from typing import Final
 
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.lessons.errors.outcomes import silent_signature, tests_passed
-from learning_memory_server.lessons.errors.parse import looks, parse, program
+from learning_memory_server.lessons.errors.outcomes import silent_signature, statuses_in, tests_passed
 from learning_memory_server.lessons.errors.sanitize import SanitizedFailure, last_line, sanitized, shows_error
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import During, Failure, failure_id
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.shell.naming import looks, program
+from learning_memory_server.shell.steps import read_steps
 from learning_memory_server.system.recent import Recent
 
 WITHIN: Final = 5  # How many commands after one that failed are looked at for the next one that works
@@ -43,13 +44,13 @@ class Ran:
     @property
     def is_in_doubt(self) -> bool:
         """Whether a program that it ran may have failed although its own status says nothing of that."""
-        command = parse(self.command)
+        command = read_steps(self.command)
         unsaid = command.unsaid if self.has_failed is False else 1
-        return not self.has_failed and not command.only_reads and unsaid > len(self._printed())
+        return not self.has_failed and not command.only_reads and unsaid > len(statuses_in(self.command, self.output))
 
     def with_known_end(self) -> Ran:
         """Return it with its end, if the output shows it where the status is another program's or not known."""
-        command, printed = parse(self.command), self._printed()
+        command, printed = read_steps(self.command), statuses_in(self.command, self.output)
         is_failure = not set(printed) <= {"0"}
         if self.has_failed or not (is_failure or command.is_hidden or self.has_failed is None):
             return self
@@ -60,19 +61,11 @@ class Ran:
             return replace(self, has_failed=True)
         return self
 
-    def _printed(self) -> list[str]:
-        """Return the exit statuses that its output says; one that stands alone counts if nothing follows."""
-        command, found = parse(self.command), list[str]()
-        for text in command.printed:
-            statuses = re.findall(rf"^{re.escape(text)}(\d{{1,3}})\b", self.output, re.MULTILINE)
-            found += statuses if text.strip() else statuses[-1:] if command.is_hidden else []
-        return found
-
     @property
     def calls(self) -> list[tuple[str, ...]]:
         """What it calls, without what only looks, if anything does more."""
-        steps = [step for step in parse(self.command).steps if step.folder is None]
-        doing = [step for step in steps if not looks(step)]
+        steps = [step for step in read_steps(self.command).steps if step.folder is None]
+        doing = [step for step in steps if not looks(step.call)]
         return [step.call for step in doing or steps if step.call]
 
 
@@ -115,7 +108,7 @@ class CommandWatch:
         may_have_failed = bool(ran.has_failed) or (not self._is_past and ran.is_in_doubt)
         if not (may_have_failed or about in self._open):
             return Ended(has_failed=ran.has_failed)
-        only_looks = parse(ran.command).only_looks
+        only_looks = read_steps(ran.command).only_looks
         if self._is_past and only_looks and not ran.has_failed:
             self._grow_old(about)
             return Ended(has_failed=ran.has_failed)

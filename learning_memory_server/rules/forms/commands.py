@@ -7,8 +7,8 @@ from typing import Final
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.forms import vocabulary
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell import calls, options, programs
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell import calls, options, programs
+from learning_memory_server.shell.script import read
 
 CODE: Final = re.compile(r"`([^`]+)`")
 _SCRIPT: Final = re.compile(r"[a-z][\w-]*(?::[\w-]+)+")

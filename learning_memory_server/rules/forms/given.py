@@ -9,8 +9,8 @@ from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.patterns.globs import relative
 from learning_memory_server.rules.patterns.looking import is_meant
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell import calls, programs
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell import calls, programs
+from learning_memory_server.shell.script import read
 
 _OPERATORS: Final = frozenset("();<>|&")
 _WRITES: Final = frozenset("<>")

@@ -18,7 +18,7 @@ from learning_memory_server.rules.forms.commands import (
     outside,
 )
 from learning_memory_server.rules.forms.sentences import Ban, Sentence
-from learning_memory_server.rules.shell import wrappers
+from learning_memory_server.shell import wrappers
 
 _LISTED: Final = rf"(?:{COMPARED})(?:\s*(?:,|/|&|,? or|,? and|,? nor)\s*(?:{COMPARED}))*"
 _ASIDE: Final = re.compile(r" ?\((?:[^()`]|`[^`]*`)*+\)")

@@ -12,6 +12,7 @@ from learning_memory_server.rules.forms import (
     messages as message_forms,
     wording,
 )
+from learning_memory_server.rules.forms.places import placed
 from learning_memory_server.rules.forms.sentences import Sentence, read_sentence
 
 in_words: Final = wording.in_words
@@ -22,6 +23,7 @@ class Formed(NamedTuple):
 
     when: When
     pattern: Pattern
+    folder: str = ""  # the only one that it is about, as the sentence says
 
 
 _FORMS: Final[tuple[tuple[When, Callable[[Sentence], Pattern | None]], ...]] = (
@@ -48,7 +50,22 @@ READ_MAX: Final = 600
 
 def form_of(sentence: str) -> Formed | None:
     """Return the pattern of a sentence that has one of the known forms; None for any other sentence."""
-    read = read_sentence(sentence) if len(sentence) <= READ_MAX else None
+    if len(sentence) > READ_MAX:
+        return None
+    formed, place = _formed(sentence), placed(sentence)
+    # A file is named by its folder, and a check may run in one: only what is never run is limited to it.
+    if formed and (formed.when is not When.CALL or formed.pattern.first):
+        return formed
+    if not place.is_clear:
+        return None
+    limited = _formed(place.text) if place.folder else None
+    if limited and limited.when is When.CALL and not limited.pattern.first:
+        return limited._replace(folder=place.folder)
+    return None if place.folder else formed
+
+
+def _formed(sentence: str) -> Formed | None:
+    read = read_sentence(sentence)
     if read is None:
         return None
     for when, form in _FORMS:

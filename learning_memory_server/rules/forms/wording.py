@@ -6,7 +6,7 @@ from typing import Final
 
 from learning_memory_server.model.rule import CallForm, MessageForm, Pattern, When
 from learning_memory_server.rules.forms import signs, vocabulary
-from learning_memory_server.rules.shell import programs
+from learning_memory_server.shell import programs
 
 _SHOWN: Final = 8
 _ACTS: Final = {
@@ -84,12 +84,13 @@ def _edits(pattern: Pattern) -> Iterator[str]:
 
 
 def _not_run(forms: Iterable[CallForm]) -> str:
-    names = [_needed(each) for each in forms]
+    names = [needed(each) for each in forms]
     has = "has not run" if len(names) == 1 else "have not all run"
     return f"{_listed(names, 'and')} {has} since the last edit"
 
 
-def _needed(form: CallForm) -> str:
+def needed(form: CallForm) -> str:
+    """Return what has to run first: "a linter", "`make test`"."""
     known = {having: name for name, having in vocabulary.CHECKED.items()}
     if not form.words:
         return (

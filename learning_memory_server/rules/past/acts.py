@@ -6,7 +6,7 @@ from typing import Final
 from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.past.events import BASH, EDITS, Asked
 from learning_memory_server.rules.patterns.matching import Act
-from learning_memory_server.rules.shell.script import read
+from learning_memory_server.shell.script import read
 
 _WORKTREE: Final = re.compile(r"^(?:\.claude/)?\.?worktrees/[^/]+/")
 _WORKTREES: Final = re.compile(r"/(?:\.claude/)?\.?worktrees/[^/]+.*$")

@@ -23,7 +23,7 @@ from learning_memory_server.lessons.errors.transcripts import (
     text_of,
 )
 from learning_memory_server.lessons.errors.watch import Ran
-from learning_memory_server.rules.shell.shortening import LONG_MAX
+from learning_memory_server.shell.shortening import LONG_MAX
 from learning_memory_server.system.recent import Recent
 
 _NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})

@@ -5,7 +5,8 @@ from datetime import date, datetime
 from typing import Final
 
 from learning_memory_server.model import limits
-from learning_memory_server.model.rule import Pattern, When
+from learning_memory_server.model.rule import CallForm, Pattern, When
+from learning_memory_server.rules.forms.wording import needed
 
 _ENDS: Final = "end of work"
 CALL: Final = "call"
@@ -17,6 +18,7 @@ _UNITS: Final = {
     ("gh", "pr", "merge"): ("merge", "merges"),
 }
 """Names of calls that count only if they worked."""
+_MISSING: Final = 3  # Checks that are named, those that were missing most often
 _SELDOM: Final = 9  # Times as many acts that followed a rule as broke it are good news
 
 
@@ -34,6 +36,7 @@ class Past:
     worked: int = 0  # calls that broke it and were no errors
     latest: int = 0  # of the last `limits.RULE_CALLS_LAST` calls, how many broke it
     unit: str = CALL
+    missing: tuple[tuple[CallForm, int], ...] = ()  # which of several checks had not run, before how many; most first
 
     @property
     def matched(self) -> int:
@@ -52,7 +55,13 @@ class Past:
 
     @property
     def in_words(self) -> str:
-        """How often it was broken, as a person reads it."""
+        """How often it was broken, as a person reads it, and which of several checks were missing how often."""
+        named = [f"{needed(form)} in {number:,}" for form, number in self.missing[:_MISSING]]
+        more = f" and {len(self.missing) - _MISSING} more" if len(self.missing) > _MISSING else ""
+        return f"{self._counts} (missing: {', '.join(named)}{more})" if named else self._counts
+
+    @property
+    def _counts(self) -> str:
         if self.broken * _SELDOM <= self.followed:
             return f"followed in {self.followed:,} of {self.matched:,} {plural(self.unit)}, broken in {self.broken:,}"
         if self.followed:

@@ -1,16 +1,18 @@
 """Rules in past sessions, as if they had been there: each act is judged, and counted if it ran."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Final
 
+from learning_memory_server.lessons.errors.outcomes import shows_failure
 from learning_memory_server.lessons.errors.transcripts import SHELLS, Beginning
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
-from learning_memory_server.model.rule import OriginKind, Pattern, Rule, Suggestion, When
+from learning_memory_server.model.rule import CallForm, OriginKind, Pattern, Rule, Suggestion, When
 from learning_memory_server.rules.past.acts import act_of, mark_of
 from learning_memory_server.rules.past.events import Asked, Event, Over, Prompt
 from learning_memory_server.rules.past.past import CALL, Past, unit_of
@@ -32,17 +34,19 @@ class _Tally:
     last: tuple[datetime, Asked | None] | None = None
     refused: int = 0
     worked: int = 0
+    missing: Counter[CallForm] = field(default_factory=Counter)
 
-    def count(self, verdict: Verdict, session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
+    def count(self, met: "_Met", session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
         """Count an act, if the rule was written down by then."""
         if self.since and at < self.since:
             return
-        is_broken = verdict is Verdict.BROKEN
+        is_broken = met.verdict is Verdict.BROKEN
         self.days[at.date()][not is_broken] += 1
         if is_broken:
             self.sessions.add(session)
             self.breaches.append(at)
             self.worked += not is_error
+            self.missing.update(met.missing)
             if self.last is None or at >= self.last[0]:
                 self.last = at, asked
 
@@ -61,6 +65,7 @@ class _Tally:
             worked=self.worked,
             latest=sum(since is None or at >= since for at in self.breaches) if self.when is not When.DONE else 0,
             unit=self.unit,
+            missing=tuple(self.missing.most_common()),
         )
 
 
@@ -73,11 +78,20 @@ class _Agent:
     is_interrupted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """How an act meets a rule, by its id."""
+
+    name: str
+    verdict: Verdict
+    missing: tuple[CallForm, ...] = ()  # which of several checks have not run, if it breaks the rule
+
+
 @dataclass(slots=True)
 class _Judged:
     """A call that has not ended."""
 
-    verdicts: list[tuple[str, Verdict]]
+    verdicts: list[_Met]
     act: Act | None = None
 
 
@@ -88,7 +102,8 @@ class Replay:
     """Takes the events of past sessions, each file's in order, and counts for each suggestion or rule, by its id."""
 
     def __init__(self, given: Iterable[Suggestion | Rule]) -> None:
-        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern}
+        # What is about a folder is judged by where a call runs
+        self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern and not each.folder}
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
         self._may_matter = re.compile("" if None in marks else spelt)
@@ -169,9 +184,10 @@ class Replay:
         """Judge what the agent left when it ended its turn; an interrupted turn was ended by the person."""
         at = at or (self._at[-1] if self._at else None)
         if agent.has_edited and not agent.is_interrupted and at:
-            for tally in self._tallies.values():
-                if tally.when is When.DONE and (verdict := judge_end(tally.pattern, work)):
-                    tally.count(verdict, session, as_seen(at), None, is_error=False)
+            for name, tally in self._tallies.items():
+                met = tally.when is When.DONE and _met(name, tally.pattern, partial(judge_end, work=work))
+                if met:
+                    tally.count(met, session, as_seen(at), None, is_error=False)
         agent.has_edited = agent.is_interrupted = False
 
     def _judged(self, asked: Asked) -> _Judged:
@@ -193,14 +209,15 @@ class Replay:
             return
         if over.has_run and is_new:
             self._at.append(as_seen(at))
-        for name, verdict in judged.verdicts if is_new else ():
-            tally = self._tallies[name]
+        for met in judged.verdicts if is_new else ():
+            tally = self._tallies[met.name]
             if over.refused:
-                tally.refused += verdict is Verdict.BROKEN
+                tally.refused += met.verdict is Verdict.BROKEN
             elif over.has_run and not (over.is_error and tally.unit != CALL):
-                tally.count(verdict, asked.session, as_seen(at), asked, is_error=over.is_error)
+                tally.count(met, asked.session, as_seen(at), asked, is_error=over.is_error)
         act = judged.act
-        if act and over.has_run and not over.is_error:
+        has_failed = over.is_error or (over.ran and shows_failure(over.ran.command, over.ran.output))
+        if act and over.has_run and not has_failed:
             if act.script:
                 agent.work.ran(act.script)
             else:
@@ -217,14 +234,23 @@ def _tally(given: Suggestion | Rule, pattern: Pattern) -> _Tally:
     return _Tally(given.when, pattern, unit, mark, given.is_everywhere, since)
 
 
-def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[tuple[str, Verdict]]:
+def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, work: Work) -> list[_Met]:
     wanted = ((name, tallies[name]) for name in names)
     found = (
-        (name, judge(each.pattern, act, work, is_everywhere=each.is_everywhere))
+        _met(name, each.pattern, partial(judge, act=act, work=work, is_everywhere=each.is_everywhere))
         for name, each in wanted
         if each.when is not When.DONE
     )
-    return [(name, verdict) for name, verdict in found if verdict]
+    return [each for each in found if each]
+
+
+def _met(name: str, pattern: Pattern, judged: Callable[[Pattern], Verdict | None]) -> _Met | None:
+    """Return how an act meets a rule; each of several checks is judged by itself."""
+    verdict = judged(pattern)
+    if verdict is not Verdict.BROKEN or len(pattern.first) < 2:
+        return _Met(name, verdict) if verdict else None
+    each_alone = ((each, judged(replace(pattern, first=(each,)))) for each in pattern.first)
+    return _Met(name, verdict, tuple(form for form, alone in each_alone if alone is Verdict.BROKEN))
 
 
 def _concerns(tally: _Tally, command: str) -> bool:

@@ -1,9 +1,9 @@
 """Calls that have the words of a rule's form, and are not what the rule means: they only tell something."""
 
 from learning_memory_server.model.rule import CallForm
-from learning_memory_server.rules.shell import calls, uses, wrappers
-from learning_memory_server.rules.shell.environments import Via
-from learning_memory_server.rules.shell.script import Command
+from learning_memory_server.shell import calls, uses, wrappers
+from learning_memory_server.shell.environments import Via
+from learning_memory_server.shell.script import Command
 
 
 def is_meant(form: CallForm, command: Command) -> bool:

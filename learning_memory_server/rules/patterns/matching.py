@@ -10,8 +10,8 @@ from learning_memory_server.model.rule import CallForm, MessageForm, Pattern
 from learning_memory_server.rules.patterns import globs, messages, places
 from learning_memory_server.rules.patterns.asking import is_asked
 from learning_memory_server.rules.patterns.looking import is_meant, sends_nothing
-from learning_memory_server.rules.shell import calls, options, programs, uses
-from learning_memory_server.rules.shell.script import Command, Script
+from learning_memory_server.shell import calls, options, programs, uses
+from learning_memory_server.shell.script import Command, Script
 
 _CLUSTER: Final = re.compile(r"-[A-Za-z]+")
 _HEADS: Final = "refs/heads/"

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import Final
 
-from learning_memory_server.rules.shell.folders import UNKNOWN, joined
+from learning_memory_server.shell.folders import UNKNOWN, joined
 
 _BACKSLASH: Final = "\\"
 

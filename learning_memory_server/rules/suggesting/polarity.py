@@ -5,7 +5,7 @@ from typing import Final
 
 from learning_memory_server.model.rule import CallForm, Pattern
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell.script import Command
+from learning_memory_server.shell.script import Command
 
 _NEGATIVE: Final = re.compile(
     r"\b(?:never|not|no|don'?t|doesn'?t|mustn'?t|avoid|stop|without|forbidden|prohibited|instead of|rather than)\b",

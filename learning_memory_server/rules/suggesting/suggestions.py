@@ -47,9 +47,11 @@ def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool =
     """
     words = "" if words == text else shortened(words, limits.RULE_MAX)
     formed = form_of(text)
-    when, pattern = (formed.when, formed.pattern) if formed else (When.SESSION, None)
+    when, pattern, folder = formed or (When.SESSION, None, "")
     name = suggestion_id(origin.kind, text, "" if is_everywhere else project)
-    return Suggestion(name, text, origin, project, when, pattern, is_everywhere=is_everywhere, words=words)
+    return Suggestion(
+        name, text, origin, project, when, pattern, is_everywhere=is_everywhere, folder=folder, words=words
+    )
 
 
 async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate) -> list[Suggestion]:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import MutableMapping
@@ -14,6 +15,7 @@ import structlog
 
 from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.system import files
 from learning_memory_server.system.ending import describe_exception
 
 Event = MutableMapping[str, Any]
@@ -32,6 +34,7 @@ def configure_logging(level: str, file: Path | None = None) -> None:
         from logging.handlers import RotatingFileHandler
 
         with suppress(OSError):
+            os.close(files.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
             handler = RotatingFileHandler(file, maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8")
     threshold = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(

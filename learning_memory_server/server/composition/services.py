@@ -50,6 +50,7 @@ from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Rer
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.applying import Rules
+from learning_memory_server.rules.pause import PAUSE, RulePause
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.statistics import Statistics
@@ -187,7 +188,11 @@ class Services(Indexed):
             room=self.room,
             values=values,
             log=self.advice_log,
-            sessions=Sessions(self.redaction, lambda state: self.rules.save(state.rules.end())),
+            sessions=Sessions(
+                self.redaction,
+                RulePause(settings.storage_path / PAUSE),
+                lambda state: self.rules.save(state.rules.end()),
+            ),
             observer=Observer(
                 collector=collector,
                 failures=self.failure_log,

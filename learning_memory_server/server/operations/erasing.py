@@ -115,6 +115,7 @@ async def forget(
     services.verdicts.forget((each.id for each in verdicts), at)
     services.rule_counts.forget((each.id for name in found[RULE.kind] for each in services.rule_counts.about(name)), at)
     gone = {*found["ghap"], *found["value"], *found[RULE.kind]}
+    services.answers.forget((each.id for each in services.answers.all() if each.id in gone), at)
     services.advice_log.forget(services.advice_log.about(gone), at)
     services.failure_log.add(
         *(each for one in services.failure_log.all() if (each := without_advice(one, gone))), at=at

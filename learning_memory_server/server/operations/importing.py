@@ -1,19 +1,17 @@
 """The operations that import records from elsewhere. All are idempotent; `added` has the ids of the new ones."""
 
-from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import documents_of
 from learning_memory_server.journal import kinds
-from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
+from learning_memory_server.journal.archive.comparison import Numbering, is_answered, newest_answers, numbering_of
 from learning_memory_server.journal.archive.contents import checked_record, checked_thing
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.kinds import RecordKind
 from learning_memory_server.journal.names import Names
-from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Rule
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
@@ -21,7 +19,6 @@ from learning_memory_server.server.operations.erasing import learned
 from learning_memory_server.server.operations.report import Report
 
 T = TypeVar("T")
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 async def add_records(services: Services, _report: Report, *, records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -57,16 +54,8 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
 
 def _unanswered(services: Services, rules: list[Rule]) -> list[Rule]:
     """Return imported rules without those about which a person here has said something newer, under another id."""
-    said: dict[tuple[object, ...], datetime] = {}
-    for each in services.rule_log.all():
-        if not each.imported:
-            said[_matter(each)] = max(as_seen(each.changed_at), said.get(_matter(each), as_seen(each.changed_at)))
-    return [each for each in rules if each.imported or said.get(_matter(each), _NEVER) <= as_seen(each.changed_at)]
-
-
-def _matter(rule: Rule) -> tuple[object, ...]:
-    place = ("" if rule.is_everywhere else rule.project, rule.folder, rule.is_everywhere)
-    return (*place, rule.text.casefold().rstrip(".!"))
+    answered = newest_answers(services.rule_log.all())
+    return [each for each in rules if not is_answered(each, answered)]
 
 
 async def apply_deletions(
@@ -92,6 +81,7 @@ async def apply_deletions(
             services.verdicts.forget((each.id for each in services.verdicts.about(about)), services.clock())
         if kind == "advice":
             services.advice_log.forget(services.advice_log.about(about), services.clock())
+            services.answers.forget((each.id for each in services.answers.all() if each.id in about), services.clock())
     if points:
         reply["indexed"] = await services.writer.remove(points)
     return reply

@@ -72,11 +72,8 @@ def when_of(each: Rule | Suggestion) -> str:
 
 def where_of(each: Rule | Suggestion) -> str:
     """Say where a rule applies."""
-    if each.is_everywhere:
-        return "in all of your projects"
-    project = one_line(short_name(each.project))
-    folder = each.folder if isinstance(each, Rule) else ""
-    return f"in {one_line(folder)}/ of {project}" if folder else f"in {project}"
+    project = "all of your projects" if each.is_everywhere else one_line(short_name(each.project))
+    return f"in {one_line(each.folder)}/ of {project}" if each.folder else f"in {project}"
 
 
 def whose(origin: Origin) -> str:

@@ -67,9 +67,11 @@ class HubPaths:
 
     def sockets(self) -> list[Path]:
         """Return the sockets of the hub, also the one that the journal's lock names, in folders of this user alone."""
+        from learning_memory_server.system import files
+
         found = [self.socket, self.second_socket]
         with suppress(OSError, ValueError, KeyError, TypeError):
-            about = json.loads((self.journal / paths.LOCK).read_bytes())
+            about = json.loads(files.content(self.journal / paths.LOCK))
             # A copied folder has the lock file of the first one.
             if about["folder"] == str(self.journal):
                 found.append(Path(about["socket"]))

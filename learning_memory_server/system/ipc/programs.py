@@ -85,7 +85,8 @@ def record(storage: Path, program: Program, successor: Program | None = None) ->
 
 def _recorded(storage: Path) -> list[Program]:
     try:
-        with open(storage / RECORD, "rb") as file:
+        # A pipe in its place must not keep the front waiting
+        with os.fdopen(os.open(storage / RECORD, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             state = os.fstat(file.fileno())
             written = json.loads(file.read())
         found = [each for each in (written["successor"], written["program"]) if each]

@@ -111,7 +111,8 @@ def test_an_unreadable_open_entry_is_named(content: str, run: Any, storage: Path
 
 def test_a_folder_where_a_log_should_be_is_red(run: Any, storage: Path) -> None:
     (storage / "journal" / "values.jsonl").mkdir(parents=True, mode=0o700)
-    assert "The journal could not be used" in printed(run("doctor", "--quick"), 1)
+    said = printed(run("doctor", "--quick"), 1)
+    assert "values.jsonl line 0: a folder or something else stands where the file belongs" in said
 
 
 def test_a_broken_link_is_red(run: Any, storage: Path, tmp_path: Path) -> None:

@@ -116,6 +116,17 @@ def test_a_rule_of_a_folder_applies_there(person: Typed, shop: Path, log: Any) -
     assert "no folder inside of this project" in person("rule", "add", "Be kind", "--folder", "..", status=1)
 
 
+def test_a_rule_whose_sentence_names_a_folder_applies_there(person: Typed, log: Any) -> None:
+    said = person("rule", "add", "We use pnpm in web/, not npm", typed=("y",))
+    assert "in web/ of garden" in " ".join(said.split())
+    (rule,) = log()
+    assert rule.folder == "web"
+    assert "pnpm in web/" in person("rule", "test", rule.id, "cd web && npm install")
+    assert "Nothing" in person("rule", "test", rule.id, "npm install")
+    person("rule", "edit", rule.id, "We use pnpm, not npm", typed=("y",))
+    assert log()[-1].folder == ""
+
+
 def test_a_secret_in_a_sentence_is_kept_nowhere(person: Typed, log: Any, storage: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     person("rule", "add", f"Never print {secret}", typed=("y",))

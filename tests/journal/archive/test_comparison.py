@@ -1,6 +1,7 @@
 """What importing an archive would do: the journal's own data stays, and what was forgotten stays forgotten."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -8,7 +9,9 @@ from learning_memory_server.journal.archive.comparison import Difference, Number
 from learning_memory_server.journal.archive.contents import Contents
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.kinds import RULE
 from tests.journal.archive.making import held, value_record, verdict_record
+from tests.rules.making import accepted
 from tests.support import NOON, full_ghap, ghap, numbered
 
 ONE, TWO, THREE = (JournalRecord("clusters", "full", NOON, {"next_number": n, "moved": {}}) for n in range(3))
@@ -109,3 +112,22 @@ def test_cluster_numbers_are_imported_only_if_there_are_none(
     theirs: list[JournalRecord], ours: list[JournalRecord], is_empty: bool, becomes: Numbering
 ) -> None:
     assert numbering_of(theirs, ours, is_empty=is_empty) is becomes
+
+
+def test_what_another_person_has_said_is_counted_as_what_is_not_imported() -> None:
+    answer = JournalRecord("answer", "shared_0123456789abcdef", NOON, {"project": "shop", "said": "yes"})
+    theirs = Contents(records={("answer", answer.id): answer})
+    (difference,) = (compare(theirs, Contents(), is_own=False).sorts[kind] for kind in ("answer",))
+    assert difference == Difference(of_others=[answer.id])
+    assert compare(theirs, Contents()).sorts["answer"] == Difference(new=[answer.id])
+    theirs.mark_imported()
+    assert compare(theirs, Contents()).changes_nothing
+
+
+def test_a_rule_that_a_person_here_has_answered_since_is_not_counted_as_new() -> None:
+    ours, older = accepted("Never push"), replace(accepted("never push."), changed_at=NOON - timedelta(days=300))
+    here, there = (Contents(records={(RULE.kind, each.id): JournalRecord.of(RULE, each)}) for each in (ours, older))
+    assert compare(there, here).sorts[RULE.kind] == Difference(there=[older.id])
+    newer = replace(older, changed_at=ours.changed_at + timedelta(days=1))
+    there = Contents(records={(RULE.kind, newer.id): JournalRecord.of(RULE, newer)})
+    assert compare(there, here).sorts[RULE.kind] == Difference(new=[newer.id])

@@ -94,3 +94,8 @@ CONTAINERS: Final = frozenset(
 """What runs a command on another machine, or in a container."""
 ENVIRONMENTS: Final = frozenset(each for each in WRAPPERS if each.endswith((" run", " exec"))) - CONTAINERS
 """What runs a command in an environment of the project."""
+
+PREFIXES: Final = frozenset("sudo env time nice nohup exec command timeout gtimeout xvfb-run stdbuf".split())
+"""What stands in front of a program without being a part of its name."""
+RUNNERS: Final = ENVIRONMENTS | {"uvx"} | {each for each, wrapper in WRAPPERS.items() if wrapper is _PACKAGE}
+"""What runs a program that is installed for the project."""

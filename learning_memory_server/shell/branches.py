@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from learning_memory_server.rules.shell import programs
-from learning_memory_server.rules.shell.calls import Call
+from learning_memory_server.shell import programs
+from learning_memory_server.shell.calls import Call
 
 _SWITCHES: Final = {"checkout", "switch"}
 _HEAD: Final = "HEAD"

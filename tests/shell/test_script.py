@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.rules.patterns.matching import matches
-from learning_memory_server.rules.shell.folders import UNKNOWN
-from learning_memory_server.rules.shell.script import READ_MAX, Command, read
-from learning_memory_server.rules.shell.shortening import LONG_MAX, shortened
+from learning_memory_server.shell.folders import UNKNOWN
+from learning_memory_server.shell.parser import READ_MAX
+from learning_memory_server.shell.script import Command, read
+from learning_memory_server.shell.shortening import LONG_MAX, shortened
 
 SPELLINGS: Final = json.loads(Path(__file__).with_name("spellings.json").read_text("utf-8"))
 PUSH: Final = "git push"
@@ -280,3 +281,10 @@ def test_a_character_beyond_the_basic_plane_does_not_end_the_process(rare: str) 
     (command,) = read(f"git commit -m 'Mend {rare} \ue000' > {rare}").commands
     assert command.words[-1] == f"Mend {rare} \ue000"
     assert (command.texts, command.writes) == ((f"Mend {rare} \ue000",), (rare,))
+
+
+def test_words_behind_a_redirection_are_the_command_s() -> None:
+    assert runs("git push 2>&1 --force", "git push --force")
+    assert last("git push origin > log main --force").words == ("git", "push", "origin", "main", "--force")
+    assert last("git push origin > log main --force").writes == ("log",)
+    assert last("> log make all 2>/dev/null").words == ("make", "all")

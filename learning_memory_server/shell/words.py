@@ -38,10 +38,10 @@ class Words:
         """Return a node's text as it stands."""
         return (node.text or b"").decode("utf-8", "replace")
 
-    def of_command(self, node: "Node") -> list[Word]:
-        """Return the words of a command: its name and its arguments."""
+    def of_command(self, node: "Node", behind: "tuple[Node, ...]" = ()) -> list[Word]:
+        """Return the words of a command: its name and its arguments, with those behind its redirections."""
         found: list[Word] = []
-        for each in node.children:
+        for each in (*node.children, *behind):
             if each.type in {"variable_assignment", "comment"} or each.type.endswith("_redirect"):
                 continue
             word = self.value(each)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from learning_memory_server.rules.shell import calls, programs, wrappers
+from learning_memory_server.shell import calls, programs, wrappers
 
 REMOTE: Final = "/elsewhere"
 """Stands for the folder of another machine."""

@@ -1,6 +1,6 @@
 """Options of commands: which ones a command has, and by which other names each goes."""
 
-from learning_memory_server.rules.shell import calls, programs
+from learning_memory_server.shell import calls, programs
 
 
 def same(call: calls.Call, option: str) -> set[str]:

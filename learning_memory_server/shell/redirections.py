@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules.shell.words import Words
+from learning_memory_server.shell.words import Words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,10 +22,12 @@ class Redirected:
 
     given: str | None = None
     writes: tuple[str, ...] = ()
+    behind: "tuple[Node, ...]" = ()  # words of the command that stand behind a redirection
 
     def __add__(self, more: "Redirected") -> "Redirected":
         """Return both; what comes later counts."""
-        return Redirected(self.given if more.given is None else more.given, (*self.writes, *more.writes))
+        given = self.given if more.given is None else more.given
+        return Redirected(given, (*self.writes, *more.writes), (*self.behind, *more.behind))
 
 
 @dataclass(slots=True)
@@ -41,10 +43,7 @@ class Redirections:
 
     def note_statement(self, node: "Node") -> None:
         """Note the redirections of a statement for its last command."""
-        body = node.child_by_field_name("body")
-        while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
-            body = body.named_children[-1 if body.type in _LAST_IN else 0]
-        if body:
+        if body := last_command(node):
             self._note(body, self._own(node))
         for each in node.named_children:
             if each.type == "heredoc_redirect":  # The rest of its line is in it
@@ -76,7 +75,23 @@ class Redirections:
     def _of_one(self, node: "Node") -> Redirected:
         if node.type == "herestring_redirect" and node.named_children:
             return Redirected(self.words.value(node.named_children[0]).text)
-        if node.type == "file_redirect" and any(part.type in _WRITING for part in node.children):
-            files = [self.words.value(part).text for part in node.children_by_field_name("destination")]
-            return Redirected(None, tuple(each for each in files if each and not each.startswith(_DEVICES)))
-        return Redirected()
+        if node.type != "file_redirect":
+            return Redirected()
+        file, behind = file_of(node)
+        is_written = file is not None and any(part.type in _WRITING for part in node.children)
+        name = self.words.value(file).text if file is not None and is_written else ""
+        return Redirected(None, (name,) if name and not name.startswith(_DEVICES) else (), behind)
+
+
+def last_command(node: "Node") -> "Node | None":
+    """Return the command of a redirected statement whose input and output are redirected."""
+    body = node.child_by_field_name("body")
+    while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
+        body = body.named_children[-1 if body.type in _LAST_IN else 0]
+    return body
+
+
+def file_of(redirect: "Node") -> "tuple[Node | None, tuple[Node, ...]]":
+    """Return the file of a redirection, and the command's words behind it, which the parser takes for more files."""
+    files = redirect.children_by_field_name("destination")
+    return files[0] if files else None, tuple(files[1:])

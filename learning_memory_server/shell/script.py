@@ -4,30 +4,24 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.rules.shell import branches, calls, environments
-from learning_memory_server.rules.shell.environments import Via
-from learning_memory_server.rules.shell.folders import REMOTE, Folders
-from learning_memory_server.rules.shell.masking import mask
-from learning_memory_server.rules.shell.redirections import Redirections
-from learning_memory_server.rules.shell.shortening import shortened
-from learning_memory_server.rules.shell.statements import Leave, inside
-from learning_memory_server.rules.shell.words import Word, Words
+from learning_memory_server.shell import branches, calls, environments
+from learning_memory_server.shell.environments import Via
+from learning_memory_server.shell.folders import REMOTE, Folders
+from learning_memory_server.shell.masking import mask
+from learning_memory_server.shell.parser import READ_MAX, tree_of
+from learning_memory_server.shell.redirections import Redirections
+from learning_memory_server.shell.shortening import shortened
+from learning_memory_server.shell.statements import Leave, inside
+from learning_memory_server.shell.words import Word, Words
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
-READ_MAX: Final = 8_000
-"""Characters of a text that are read, with all of the texts inside of it, such as a `bash -c`, twice as many.
-
-Of a longer one, its beginning and its end are read.
-"""
 TEXTS_MAX: Final = 50
 """Texts in a text, and commands that run one another."""
 COMMANDS_MAX: Final = 2_000
-_HEREDOC: Final = re.compile(r"<<-?[ \t]{0,9}(['\"\\]?)([A-Za-z_]\w{0,63})")
 _HERE: Final = frozenset("eval source .".split())  # They read a text in the same shell
 _REMOTE: Final = "ssh"
 _SCRIPT: Final = re.compile(r"(?!#!)|#![^\n]{0,99}sh\b")
@@ -75,14 +69,6 @@ def _unmasked(command: Command, back: Mapping[int, str]) -> Command:
     return replace(command, words=words, texts=texts, writes=writes, input=given, folder=folder, made=made)
 
 
-@cache
-def _parser() -> "Parser":
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
 class _Reader:
     """Reads texts, nested ones too, with a stack of its own: a text may nest deeper than Python's."""
 
@@ -94,7 +80,7 @@ class _Reader:
         self._functions: dict[str, Node] = {}
         self._files: dict[str, str] = {}  # what was written to a file before
         self._trees: list[object] = []  # an id is a node's own only while its tree lives
-        self._left = 2 * READ_MAX
+        self._left = 2 * READ_MAX  # With the texts inside of it, such as a `bash -c`
         self._folders = Folders()
         self._branch = ""
         self._via = Via.NOTHING
@@ -106,10 +92,7 @@ class _Reader:
         self._left -= len(text)
         if self._left < 0 or len(self._trees) >= TEXTS_MAX:
             return
-        tree = _parser().parse(text.encode("utf-8", "replace"))
-        if tree.root_node.has_error:
-            # A shell ends a heredoc at the end of the text; so what was data is not read as commands
-            tree = _parser().parse(_ended(text).encode("utf-8", "replace"))
+        tree = tree_of(text)
         self._trees.append(tree)
         self._stack.append(tree.root_node)
 
@@ -155,8 +138,8 @@ class _Reader:
                 self._words.forget(node)
 
     def _command(self, node: "Node") -> None:
-        words = self._words.of_command(node)
         redirected = self._redirections.of(node)
+        words = self._words.of_command(node, redirected.behind)
         runs = self._list(words, redirected.given, redirected.writes) if words else []
         while runs:
             # Each text is read after the command that runs it, so the last one goes onto the stack first
@@ -221,9 +204,3 @@ class _Reader:
 
 def _from(folder: str, file: str) -> str:
     return posixpath.join(folder, file) if folder and not file.startswith("~") else file
-
-
-def _ended(text: str) -> str:
-    """Return a text with the ends of heredocs that it lacks."""
-    lines = {each.strip() for each in text.splitlines()}
-    return "\n".join([text, *(name for _, name in _HEREDOC.findall(text) if name not in lines)])

@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from learning_memory_server.rules.shell import programs, wrappers
+from learning_memory_server.shell import programs, wrappers
 
 Words = tuple[str, ...]
 Files = Callable[[str], str | None]
@@ -172,6 +172,15 @@ def _wrapped(words: Words, given: str | None) -> Iterator[Inner]:
         yield Inner(text=" ".join(rest) or given or "")
     elif rest:
         yield Inner(tuple(rest))
+
+
+def wrapped(words: Words, names: frozenset[str]) -> Words:
+    """Return the words that one of these wrappers runs, nothing of another command."""
+    if not words or words[0].partition(" ")[0] not in {each.partition(" ")[0] for each in names}:
+        return ()
+    if found_in(wrappers.WRAPPERS, parsed(words, most=2)) not in names:
+        return ()
+    return next((each.words for each in _wrapped(words, None)), ())
 
 
 def is_assignment(word: str) -> bool:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from learning_memory_server.rules.shell import calls, uses, wrappers
+from learning_memory_server.shell import calls, uses, wrappers
 
 
 class Via(StrEnum):
