@@ -42,7 +42,7 @@ resolve         resolving                Close an entry that its agent left open
 split           resolving                Take back what an agent said: that an entry is the same as an earlier one.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what worked next.
-backup          maintenance.exporting    Write everything to one file, to keep it or to take it to another machine.
+backup          maintenance.exporting    Write everything to one file, to keep it or to `import` it on another machine.
 import          maintenance.importing    Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
 forget          maintenance.erasing      Delete entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.erasing      Find secrets that were stored before redaction knew them, and replace them with markers.

@@ -38,7 +38,7 @@ def backup(
         int | None, typer.Option("--keep", min=1, help=f"How many dated backups to keep; {BACKUPS_KEPT} if not said.")
     ] = None,
 ) -> Result:
-    """Write everything to one file, to keep it or to take it to another machine.
+    """Write everything to one file, to keep it or to `import` it on another machine.
 
     These are the records in the journal: entries, also open ones, values,
     verdicts, memories, failures and rules. On the other machine, `import` reads
