@@ -28,6 +28,17 @@ _DRAWN = """() => {
 }"""
 
 
+_MIXED = """() => {
+  // Three spirals that lie in one another, each of the members of a cluster: these are among each other.
+  const axis = LM.data.axes[LM.axis()], middles = [[-0.3, 0.2], [0.3, 0.15], [0.05, -0.3]];
+  axis.clusters.forEach((cluster, which) => cluster.members.forEach((member, at) => {
+    const far = 0.62 * Math.sqrt((at + 0.5) / cluster.members.length), turn = 2.4 * at + which;
+    axis.places[axis.of.indexOf(member)] = [middles[which][0] + far * Math.cos(turn), middles[which][1] + far * Math.sin(turn)];
+  }));
+  LM.render();
+}"""
+
+
 def overlap(one: list[float], other: list[float]) -> bool:
     """Whether two boxes have more than a rounded pixel in common."""
     return all(min(one[far], other[far]) - max(one[near], other[near]) > 1 for near, far in ((0, 2), (1, 3)))
@@ -39,6 +50,7 @@ def test_names_cover_no_mark_and_no_name_and_every_entry_is_in_its_area(
     look: Look, whole: Path, width: int, axis: str
 ) -> None:
     shown = look(whole, width=width).view(f"{MAP}&axis={axis}")
+    shown.evaluate(_MIXED)
     drawn: dict[str, Any] = shown.evaluate(_DRAWN)
     clusters = shown.evaluate("LM.data.axes[LM.axis()].clusters.map((one) => one.members.length)")
     assert {each["number"] for each in drawn["names"]} == set(range(1, len(clusters) + 1))

@@ -65,6 +65,13 @@ LM.drawMap = (all, clusters, axis, width, height, transform) => {
 // never cross, and members far away have an area of their own, which gets the same number, or if they are few of many a line
 // to the others.
 LM.areas = (signs, size) => {
+  // On one pixel there may be signs of several clusters: of points at the same place, Delaunay's triangles have only one.
+  const seats = new Map();
+  for (const sign of signs) {
+    const seat = `${Math.round(sign.x)} ${Math.round(sign.y)}`, before = seats.get(seat) ?? 0;
+    seats.set(seat, before + 1);
+    sign.x += 1.2 * before;
+  }
   const delaunay = d3.Delaunay.from(signs, (sign) => sign.x, (sign) => sign.y);
   const apart = (one, other) => Math.hypot(signs[one].x - signs[other].x, signs[one].y - signs[other].y);
   const friends = signs.map((sign, at) => (sign.cluster ? [...delaunay.neighbors(at)].filter((other) => signs[other].cluster === sign.cluster) : []));
@@ -95,7 +102,7 @@ LM.cell = (signs, delaunay, at, reach) => {
     if (far < 1e-6 || far >= 2 * reach) continue;
     const isBorder = there.cluster !== here.cluster;
     // How far a corner is beyond the line in the middle; to another cluster there is a gap.
-    const beyond = (corner) => ((corner.x - here.x) * right + (corner.y - here.y) * down) / far - far / 2 + (isBorder ? 1.5 : 0);
+    const beyond = (corner) => ((corner.x - here.x) * right + (corner.y - here.y) * down) / far - far / 2 + (isBorder ? Math.min(1.5, far / 4) : 0);
     corners = corners.flatMap((corner, number) => {
       const next = corners[(number + 1) % corners.length], [from, to] = [beyond(corner), beyond(next)];
       const share = from / (from - to), crossing = {x: corner.x + share * (next.x - corner.x), y: corner.y + share * (next.y - corner.y)};
@@ -121,14 +128,14 @@ LM.drawAreas = (areas) => {
 
 // Where names stand: the eight places around an area of Christensen, Marks and Shieber (1995), from near to far, the largest
 // area first. The first place that covers no sign, no other area and no other name is taken; where a name has none, its
-// number alone may have one, and in the last resort the number lies in the middle of its own area.
+// number alone has one on a spiral around the area, with a line to it: off other areas, or at least off signs and names.
 LM.named = (areas, signs, clusters, axis, size, width, height) => {
   const taken = [], named = new Set();
   const covers = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
   const outside = (box, sign) => Math.hypot(Math.max(box[0] - sign.x, 0, sign.x - box[2]), Math.max(box[1] - sign.y, 0, sign.y - box[3]));
-  const isFree = (box, area) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2
+  const isFree = (box, area, wantsOwn = true) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2
     && !taken.some((other) => covers(box, other))
-    && !signs.some((sign) => outside(box, sign) < (sign.area && sign.area !== area ? area.reach : size + 2));
+    && !signs.some((sign) => outside(box, sign) < (wantsOwn && sign.area && sign.area !== area ? area.reach : size + 2));
   const found = [];
   for (const area of d3.sort(areas.filter((each) => !each.main), (each) => -each.members.length)) {
     const number = axis.clusters.indexOf(area.cluster) + 1;
@@ -141,10 +148,12 @@ LM.named = (areas, signs, clusters, axis, size, width, height) => {
         const [beside, above] = [area.reach + half + more, area.reach + tall + more];
         return [[across, top - above], [across, bottom + above], [right + beside, down], [left - beside, down], [right + half / 2, top - above], [left - half / 2, top - above], [right + half / 2, bottom + above], [left - half / 2, bottom + above]];
       });
-      const place = places.map(([x, y]) => [Math.min(Math.max(x, half + 3), width - half - 3), y]).find(([x, y]) => isFree([x - half, y - tall, x + half, y + tall], area));
+      const around = d3.range(220).map((step) => [across + 12 * Math.sqrt(step) * Math.cos(2.4 * step), down + 12 * Math.sqrt(step) * Math.sin(2.4 * step)]);
+      const at = ([x, y]) => [x - half, y - tall, x + half, y + tall];
+      const place = places.map(([x, y]) => [Math.min(Math.max(x, half + 3), width - half - 3), y]).find((place) => isFree(at(place), area));
       if (!place && text.length) continue;
-      const [x, y] = place ?? LM.gap(area, across, down);
-      const box = [x - half, y - tall, x + half, y + tall];
+      const [x, y] = place ?? around.find((each) => isFree(at(each), area)) ?? around.find((each) => isFree(at(each), area, false)) ?? [across, down];
+      const box = at([x, y]);
       taken.push(box);
       named.add(area.cluster);
       const near = d3.least(area.members, (sign) => outside(box, sign));
@@ -158,11 +167,6 @@ LM.named = (areas, signs, clusters, axis, size, width, height) => {
 LM.widthOf = (line) => {
   LM.pen ??= Object.assign(document.createElement("canvas").getContext("2d"), {font: "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"});
   return LM.pen.measureText(line).width;
-};
-// The place within an area that is farthest from its signs.
-LM.gap = (area, across, down) => {
-  const places = d3.range(24).map((turn) => [across + (turn % 3) * 9 * Math.cos(turn), down + (turn % 3) * 9 * Math.sin(turn)]);
-  return d3.greatest(places, ([x, y]) => d3.min(area.members, (sign) => Math.hypot(sign.x - x, sign.y - y)));
 };
 LM.drawNames = (named) => {
   const group = d3.create("svg:g").attr("data-mark", "names");
