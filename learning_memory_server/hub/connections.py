@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -100,6 +101,21 @@ async def answer(
         # The top level of every operation: the hub serves others, and the command shows only the sentence.
         log.exception("command.crashed")
         return {"error": unforeseen(error, on_replaced=on_replaced).to_control_body()}
+
+
+async def unless_left(work: Coroutine[Any, Any, T], reader: asyncio.StreamReader) -> T:
+    """Return the result of some work; give it up, and raise `ConnectionResetError`, if the client leaves before."""
+    task = asyncio.create_task(work)
+    leaving = asyncio.create_task(reader.read())
+    try:
+        await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ConnectionResetError
+        return task.result()
+    finally:
+        for each in (task, leaving):
+            each.cancel()
+        await asyncio.gather(task, leaving, return_exceptions=True)
 
 
 async def _show_life(

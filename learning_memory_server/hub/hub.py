@@ -149,7 +149,7 @@ class Hub:
             elif hello["role"] == "hook":
                 # One that has given up tells its agent nothing.
                 if not reader.at_eof():
-                    await self._answer_hook(hello, writer)
+                    await self._answer_hook(hello, reader, writer)
             elif (ack := await self._acknowledge(hello, writer))["refused"] is None:
                 await self._serve_front(hello, ack, reader, writer)
         except (TimeoutError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -240,7 +240,9 @@ class Hub:
         finally:
             await plain.close()
 
-    async def _answer_hook(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    async def _answer_hook(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Answer a client's hook that is a command. A hub that is not the right one says nothing."""
         if self._place.reason_to_refuse(hello):
             return
@@ -258,7 +260,10 @@ class Hub:
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()
         calls = Calls(self._services.injectable(), caller, has_hooks=True, on_replaced=self._make_room)
-        result = await calls.call(None, HOOK, {"event": event})
+        call = calls.call(None, HOOK, {"event": event})
+        # What a hook that has given up was to show would count as shown. Of other events, something is learned.
+        shows = event.get("event") in {"SessionStart", "UserPromptSubmit"}
+        result = await (connections.unless_left(call, reader) if shows else call)
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()
 
