@@ -192,14 +192,6 @@ class JournalFacts(TypedDict):
     damaged_lines: int
 
 
-class ServerFacts(TypedDict, total=False):
-    """The version of a Qdrant server, and whether it is one that was tried; or why it is not known."""
-
-    version: str
-    tried: bool
-    error: str
-
-
 class EntryCounts(TypedDict):
     """Counts of entries; those by tier, outcome and project are of resolved ones."""
 
@@ -252,7 +244,6 @@ class StatusDocument(TypedDict):
 
     journal: JournalFacts
     index: str
-    server: ServerFacts | None
     locked_by: dict[str, Any] | None
     hub: HubFacts | None
     entries: EntryCounts

@@ -29,6 +29,7 @@ PURPOSES: Final = {
     "scipy": "clusters: sparse graphs and the matching of cluster numbers",
     "scikit-learn": "clusters: HDBSCAN and principal components",
     "qdrant-edge-py": "the embedded vector engine",
+    "qdrant-client": "asks a Qdrant server, where one is set",
     "pystemmer": "word stems of lexical search",
     "mcp": "the protocol",
     "pydantic": "settings and arguments",
