@@ -1,7 +1,7 @@
 """Measure what a Qdrant server costs: milliseconds and round trips of each operation, waits when it fails, and healing.
 
-The waits are also measured over a stub of Ollama that fails, and what this process spends on searches and on a start
-as entries grow, beside the embedded engine: processor time of this process, with the double in another one.
+The waits are also measured over a stub of Ollama that fails, and what this process spends on searches, writes and a
+start as entries grow, beside the embedded engine: processor time of this process, with the double in another one.
 
     python -m benchmarks.server [--url URL] [--entries N] [--quick] [--growth N ...]
 
@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx  # what the vendor's client is made of
+import numpy as np
 import structlog
 from qdrant_client import AsyncQdrantClient, models
 
 from benchmarks.population import ScatteringEmbedder, make_entry, themes
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import Collection, documents_of
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.queries import ExperienceQuery
@@ -51,6 +52,7 @@ from tests.support import TOPICS, InProcessFitting, about, keeping_up
 DISTANCES_MS = (0, 10, 50)
 RUNS = 15
 GROWTH_RUNS = 10
+WRITTEN = 100
 EXPERIENCES = tuple(each for each in Collection if each.startswith("experiences"))
 HERE = Caller("benchmark", "benchmark")
 VALUE = TOPICS["pool"]
@@ -172,7 +174,7 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
     await adapter.find((await services.index.specs())[list(Collection).index(Collection.EXPERIENCES_STRATEGY)])
     await adapter.search(Collection.EXPERIENCES_STRATEGY, vector, limit=many)
     # What the adapter has asked: its filter, too, takes the double time.
-    asked = double.asked[-1].body
+    asked = [each.body for each in double.asked if each.path.endswith("/query")][-1]
 
     def query(client: AsyncQdrantClient) -> Callable[[], Awaitable[Any]]:
         return lambda: client.query_points(
@@ -316,8 +318,7 @@ async def healing(services: Services, double: QdrantDouble) -> None:
     with double.turn:
         double.engine.client.delete(place, [owner.outside(each) for each in lost])
     began = time.monotonic()
-    expected = await services.index.require_open().size(Collection.EXPERIENCES_FULL)
-    while await services.index.count(Collection.EXPERIENCES_FULL) < expected:
+    while not await services.index.is_intact():
         await asyncio.sleep(0.2)
     query = ExperienceQuery("worker number 7", Axis.FULL)
     mode = (await services.searcher.search_experiences(query)).mode
@@ -326,8 +327,8 @@ async def healing(services: Services, double: QdrantDouble) -> None:
 
 
 async def growth(folder: Path, sizes: Sequence[int]) -> None:
-    """Print processor time of a start until the index is complete, and of searches where many scores tie."""
-    print(f"{'entries':>8}{'engine':>10}{'start s':>9}{'search ms':>11}{'  of an axis ms':>15}")
+    """Print processor time of a start until the index is complete, of searches where many scores tie, and of writes."""
+    print(f"{'entries':>8}{'engine':>10}{'start s':>9}{'search ms':>11}{'of an axis ms':>15}{'write of 100 ms':>17}")
     embedder = ScatteringEmbedder(load_packaged())
     # Among 10,000 points the double takes seconds.
     timeouts.QDRANT_READ = timeouts.QDRANT  # type: ignore[misc]
@@ -350,7 +351,14 @@ async def growth(folder: Path, sizes: Sequence[int]) -> None:
                             query = Query(axes[0], f"{themes()[number]} {number}", 10, Filter(), axes[1:])
                             assert await services.index.search_hybrid(query)
                         per_search.append(1000 * (time.process_time() - began) / GROWTH_RUNS)
-                print(f"{size:8,}{name:>10}{started:9.2f}" + "".join(f"{each:13.1f}" for each in per_search))
+                    made = [documents_of(make_entry(size + number, generator))[0] for number in range(WRITTEN)]
+                    vectors = np.random.default_rng(size).normal(size=(WRITTEN, 384)).astype(np.float32)
+                    began = time.process_time()
+                    for _ in range(GROWTH_RUNS):
+                        await services.index.write(made, vectors)
+                    writing = 1000 * (time.process_time() - began) / GROWTH_RUNS
+                one, other = per_search
+                print(f"{size:8,}{name:>10}{started:9.2f}{one:11.1f}{other:15.1f}{writing:17.1f}")
     print()
 
 

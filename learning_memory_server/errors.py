@@ -139,15 +139,12 @@ class NoAnswerError(StorageUnavailableError):
 class RefusedError(StorageUnavailableError):
     """A server does not do a kind of work for now, such as writing.
 
-    `seconds` says for how long, if the server did, and `is_of_collection` whether only one collection is meant.
+    `seconds` says for how long, if the server did.
     """
 
-    def __init__(
-        self, message: str, *, hint: str | None = None, seconds: float | None = None, is_of_collection: bool = False
-    ) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, seconds: float | None = None) -> None:
         super().__init__(message, hint=hint)
         self.seconds = seconds
-        self.is_of_collection = is_of_collection
 
 
 class ForbiddenCollectionError(RefusedError):

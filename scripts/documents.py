@@ -193,14 +193,6 @@ class JournalFacts(TypedDict):
     damaged_lines: int
 
 
-class ServerFacts(TypedDict, total=False):
-    """The version of a Qdrant server, and whether it is one that was tried; or why it is not known."""
-
-    version: str
-    tried: bool
-    error: str
-
-
 class EntryCounts(TypedDict):
     """Counts of entries; those by tier, outcome and project are of resolved ones."""
 
@@ -273,7 +265,6 @@ class StatusDocument(TypedDict):
     left_out: str | None
     other_stores: list[str]
     index: str
-    server: ServerFacts | None
     locked_by: dict[str, Any] | None
     hub: HubFacts | None
     entries: EntryCounts

@@ -30,7 +30,7 @@ PURPOSES: Final = {
     "hdbscan": "clusters: the groups of dense neighbours",
     "scikit-learn": "clusters: principal components, and HDBSCAN where hdbscan has no wheel",
     "qdrant-edge-py": "the embedded vector engine",
-    "qdrant-client": "talks to a Qdrant server",
+    "qdrant-client": "asks a Qdrant server, where one is set",
     "pystemmer": "word stems of lexical search",
     "mcp": "the protocol",
     "pydantic": "settings and arguments",

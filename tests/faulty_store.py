@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,6 @@ class FaultyStore:
         self.gate.clear()
         self.entered.clear()
 
-    def with_limit(self, _seconds: float | None) -> FaultyStore:
-        return self
-
     async def ensure(self, spec: CollectionSpec) -> str | None:
         await self._check()
         return await self.inner.ensure(spec)
@@ -100,13 +97,9 @@ class FaultyStore:
         await self._check()
         return await self.inner.count(collection, where)
 
-    async def size(self, collection: str) -> int:
+    async def is_intact(self, collection: str) -> bool:
         await self._check()
-        return await self.inner.size(collection)
-
-    async def former_ids(self, collection: str) -> set[str]:
-        await self._check()
-        return await self.inner.former_ids(collection)
+        return await self.inner.is_intact(collection)
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         await self._check()
@@ -124,9 +117,9 @@ class FaultyStore:
         await self._check()
         return await self.inner.search(collection, query, limit=limit, where=where, ids=ids)
 
-    async def remove_given_up(self) -> None:
+    async def tidy(self, belonging: Callable[[str], AbstractSet[str]]) -> None:
         await self._check()
-        await self.inner.remove_given_up()
+        await self.inner.tidy(belonging)
 
     async def flush(self) -> None:
         await self._check()

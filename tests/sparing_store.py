@@ -68,12 +68,8 @@ class SparingStore(EdgeStore):
         return 0 if collection in self._planned else await super().count(collection, where)
 
     @override
-    async def size(self, collection: str) -> int:
-        return 0 if collection in self._planned else await super().size(collection)
-
-    @override
-    async def former_ids(self, collection: str) -> set[str]:
-        return set() if collection in self._planned else await super().former_ids(collection)
+    async def is_intact(self, collection: str) -> bool:
+        return collection in self._planned or await super().is_intact(collection)
 
     @override
     async def delete(self, collection: str, ids: Sequence[str]) -> None:

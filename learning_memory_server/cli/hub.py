@@ -23,7 +23,6 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import name_among
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import advice_views, entry_views, fields
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.stores import describe_other, other_stores
@@ -121,8 +120,7 @@ def status(
     project, waiting_in = command.current_project(settings), asyncio.run(waiting(stored))
     journal, values, failures = stored.journal, stored.value_log, stored.failure_log
     resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
-    server, holder, hub = (
-        _found(lambda: _server(settings)),
+    holder, hub = (
         _found(lambda: command.holder_of(settings)),
         _found(lambda: running.control("status") if (running := find_hub()) else None),
     )
@@ -132,7 +130,6 @@ def status(
         "left_out": command.left_out_here(settings) or None,
         "other_stores": [str(each) for each in others],
         "index": command.describe_engine(settings),
-        "server": server,
         "locked_by": holder,
         "hub": without_empty({name: hub.get(name) for name in _SHOWN}) if hub else None,
         "entries": {
@@ -174,7 +171,6 @@ def _status_facts(
         ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
         *(("second", Text(describe_other(Path(each)), "yellow")) for each in document["other_stores"]),
         ("index", document["index"]),
-        ("server", _described(document["server"], _product)),
         ("in use by", _described(document["locked_by"], command.in_use_by)),
         ("hub", _described(hub or document["locked_by"], command.describe_hub if hub else _without_hub)),
         *([("  points", _points(hub)), ("  log", str(log))] if hub else ()),
@@ -228,23 +224,6 @@ def _described(found: Any, describe: Callable[[Any], Any]) -> Any:
 def _by(kinds: type[StrEnum], found: Iterable[StrEnum]) -> dict[str, int]:
     counts = Counter(found)
     return {kind.value: counts[kind] for kind in kinds}
-
-
-def _server(settings: Settings) -> dict[str, Any] | None:
-    """Return what a Qdrant server is; None for the embedded engine."""
-    if settings.qdrant_url is None:
-        return None
-    from learning_memory_server.server.composition.backends import server_version
-
-    return asyncio.run(server_version(settings, settings.qdrant_url))
-
-
-def _product(server: Mapping[str, Any] | None) -> str | None:
-    if server is None:
-        return None
-    from learning_memory_server.index.engines.qdrant_requests import product
-
-    return product(server["version"])
 
 
 def _counts(counts: Mapping[str, int]) -> Text:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence, Set as AbstractSet
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -44,13 +44,12 @@ from learning_memory_server.index.ranking.hybrid import (
     search_hybrid,
 )
 from learning_memory_server.index.recipe import Blueprints, completed, embed, embed_question, fill, points_of
-from learning_memory_server.system.waiting import BACKGROUND, Budget, limited
+from learning_memory_server.system.waiting import BACKGROUND, Budget, limited, limiting_requests
 
 T = TypeVar("T")
 
 log = structlog.get_logger()
 
-_LOOKS: Final = 3
 _READ_BATCH: Final = 200  # How many points are read at a time for their vectors: the payloads come with them
 
 
@@ -111,9 +110,11 @@ class VectorIndex:
             if not self._engine:
                 specs = await self.specs()
                 self.scale.look_up(identity)
-                store = self._open_store(identity)
+                # In a thread: the client of a server takes a second to import.
+                store = await asyncio.to_thread(self._open_store, identity)
                 try:
-                    self.notices += await self._blueprints.ensure(store.with_limit(self.budget.request), specs)
+                    with limiting_requests(self.budget.request):
+                        self.notices += await self._blueprints.ensure(store, specs)
                 # A caller that waits no longer cancels it.
                 except (LearningMemoryError, asyncio.CancelledError):
                     await store.close()
@@ -136,21 +137,27 @@ class VectorIndex:
 
     async def write(self, documents: Sequence[Document], vectors: Vectors | None = None) -> None:
         """Write documents with `vectors` of shape (len(documents), dimension), computed if None. Never waits."""
-        store = self.require_open()
+        self.require_open()
         if vectors is None:
             vectors = await embed(self.embeddings, documents, self.budget)
         by_collection: dict[str, list[Point]] = {}
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
-        await all_done(
-            self._change(collection, partial(store.upsert, collection, points))
-            for collection, points in by_collection.items()
-        )
+        with self._using() as store:
+            await all_done(
+                self._change(collection, partial(store.upsert, collection, points))
+                for collection, points in by_collection.items()
+            )
 
     async def remove(self, point_ids: Sequence[str]) -> None:
         """Remove the points from every collection."""
-        store = self.require_open()
-        await all_done(self._change(each, partial(store.delete, each, point_ids)) for each in Collection)
+        with self._using() as store:
+            await all_done(self._change(each, partial(store.delete, each, point_ids)) for each in Collection)
+
+    async def tidy(self, belonging: Callable[[str], AbstractSet[str]]) -> None:
+        """Remove what earlier forms of the collections still have; see the port."""
+        with self._using() as store:
+            await store.tidy(belonging)
 
     async def rebuild(
         self,
@@ -184,27 +191,18 @@ class VectorIndex:
 
     async def digests(self) -> dict[str, dict[str, str | None]]:
         """Return the digest of each point in each collection, by id."""
-        store = self.require_open()
-        return {
-            collection: {
-                record.id: record.payload.get(DIGEST) for record in await store.scroll(collection, fields=[DIGEST])
+        with self._using() as store:
+            return {
+                collection: {
+                    record.id: record.payload.get(DIGEST) for record in await store.scroll(collection, fields=[DIGEST])
+                }
+                for collection in Collection
             }
-            for collection in Collection
-        }
-
-    async def former_ids(self) -> dict[str, set[str]]:
-        """Return the ids of points in collections of other models or versions that `remove` also reaches."""
-        store = self.require_open()
-        return {collection: await store.former_ids(collection) for collection in Collection}
 
     async def is_intact(self) -> bool:
-        """Return whether each collection has as many points as it should, in one of three looks."""
-        store = self.require_open()
-        for _ in range(_LOOKS):
-            counts = await self.counts()
-            if list(counts.values()) == [await store.size(collection) for collection in Collection]:
-                return True
-        return False
+        """Return whether each collection has as many points as were seen there and written since."""
+        with self._using() as store:
+            return all(await all_done(map(store.is_intact, Collection)))
 
     async def search_hybrid(
         self,
@@ -221,12 +219,12 @@ class VectorIndex:
             timer: Gets the times of the model and of the engine.
             expected: Returns how many matching points a server must have; `LostPointsError` if it returns fewer.
         """
-        store = self.require_open()
+        self.require_open()
         timer = timer or SearchTimer(query.collection)
         with timer.part("embedding"):
             vector = await embed_question(self.embeddings, query.text, self.budget, is_whole=query.is_compared)
         generation = self._generations[query.collection]
-        with timer.part("engine"):
+        with timer.part("engine"), self._using() as store:
             reading = self._read(query, vector)
             found = await search_hybrid(store, query, reading, is_shown, reads_ahead=self.is_on_server)
         # What was written meanwhile is expected, and may not have been there to be found.
@@ -256,8 +254,9 @@ class VectorIndex:
         ids: AbstractSet[str] | None = None,
     ) -> list[Hit]:
         """Open the index and return the closest points with their closeness, best first, ties ordered by id."""
-        store = await self.open()
-        hits = await store.search(collection, vector, limit=limit, where=where, ids=ids)
+        await self.open()
+        with self._using() as store:
+            hits = await store.search(collection, vector, limit=limit, where=where, ids=ids)
         return on_scale(self.scale.scale, hits)
 
     def usual_closeness(self, collection: Collection, vector: Vectors, missing: float) -> float:
@@ -268,13 +267,14 @@ class VectorIndex:
         """Take what searches compare with: the model's scale, if it is not known, and the means of collections."""
         await self.scale.ensure()
         # Whatever is wrong with the engine is seen by what needs it.
-        with suppress(StorageUnavailableError):
-            await self._means.refresh(self.require_open())
+        with suppress(StorageUnavailableError), self._using() as store:
+            await self._means.refresh(store)
 
     async def vectors(self, collection: Collection) -> dict[str, Vectors]:
         """Open the index and return the vectors of all points, by point id."""
-        store = await self.open()
-        return _vectors_in(await store.scroll(collection, with_vectors=True))
+        await self.open()
+        with self._using() as store:
+            return _vectors_in(await store.scroll(collection, with_vectors=True))
 
     async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, Vectors]:
         """Open the index and return the vectors of the points that exist among `ids`, by point id."""
@@ -286,12 +286,15 @@ class VectorIndex:
 
     async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         """Open the index and return the points that exist among `ids`, in the order of `ids`."""
-        store = await self.open()
-        return await store.retrieve(collection, ids, with_vectors=with_vectors)
+        await self.open()
+        with self._using() as store:
+            return await store.retrieve(collection, ids, with_vectors=with_vectors)
 
     async def count(self, collection: str) -> int:
         """Open the index and return the number of points in a collection."""
-        return await (await self.open()).count(collection)
+        await self.open()
+        with self._using() as store:
+            return await store.count(collection)
 
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""
@@ -304,8 +307,8 @@ class VectorIndex:
 
     async def counts(self) -> dict[str, int]:
         """Return the exact number of points in each collection."""
-        store = self.require_open()
-        counted = await all_done(map(store.count, Collection))
+        with self._using() as store:
+            counted = await all_done(map(store.count, Collection))
         return {collection.value: count for collection, count in zip(Collection, counted, strict=True)}
 
     async def flush(self) -> None:
@@ -338,7 +341,14 @@ class VectorIndex:
             if self.embeddings.state == "ready":
                 raise StorageUnavailableError("The index is not open yet.", hint=hint)
             raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
-        return self._engine[0].with_limit(self.budget.request)
+        return self._engine[0]
+
+    @contextmanager
+    def _using(self) -> Iterator[VectorStore]:
+        """Yield the engine if it is open, for a block that makes requests within the budget."""
+        store = self.require_open()
+        with limiting_requests(self.budget.request):
+            yield store
 
 
 def _vectors_in(records: Iterable[Record]) -> dict[str, Vectors]:

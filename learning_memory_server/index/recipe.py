@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -100,8 +99,7 @@ class Blueprints:
                 notices.append(f"{reason} It is rebuilt from the journal.")
             await asyncio.sleep(0)  # The embedded engine takes a while to create one; let other calls run in between
         if forbidden:
-            # A copy: while the server is left alone, the same error is raised again.
-            first, names = copy(forbidden[0]), ", ".join(f"`{each.name}`" for each in forbidden)
+            first, names = forbidden[0], ", ".join(f"`{each.name}`" for each in forbidden)
             first.own_hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.own_hint}"
             raise first
         return notices

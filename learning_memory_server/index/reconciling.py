@@ -8,13 +8,12 @@ from typing import Final, Protocol
 
 import structlog
 
-from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
+from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, Key, digest_of, in_batches, key_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.waiting import BACKGROUND, Budget, loop_time
+from learning_memory_server.system.waiting import BACKGROUND, Budget
 
 _COMPARED_AT_ONCE: Final = 64  # How many documents are compared with the index before other tasks get to run
 _LEAST_SHARE: Final = 0.5  # The share of its documents from which a collection is searched instead of the journal
@@ -56,11 +55,9 @@ class Reconciler:
         self._pending: dict[Key, Document] = {}
         # Never cleared: what is forgotten does not come back.
         self._removed: set[str] = set()
-        self._landed = Counter[str]()
-        self._given_up: set[str] = set()
-        self._looked_at_again: dict[str, float] = {}
         self._is_invalid = False
         self._catching_up = asyncio.Lock()
+        self._deleting = asyncio.Lock()
 
     @property
     def pending(self) -> int:
@@ -87,17 +84,14 @@ class Reconciler:
         self._is_invalid = False
         if len(self.searchable) < len(Collection):
             await self._count()
-        stored, former = await self._index.digests(), await self._index.former_ids()
+        stored = await self._index.digests()
         there = set().union(*stored.values())
         for source in self._sources:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
-                    former[document.collection].discard(document.point_id)
                     if stored[document.collection].pop(document.point_id, None) != digest_of(document):
                         self.add([document])
             self._drop(set(source.forgotten()), there)
-        # Other variants hold nothing that could be missed: texts are in the journal alone.
-        self.pending_deletes.update(*former.values())
         superfluous = 0
         for collection, points_there in stored.items():
             # A record that was divided into other documents since then has no use for the earlier ones.
@@ -156,14 +150,9 @@ class Reconciler:
         documents = [document for document in documents if document.point_id not in self._removed]
         try:
             await self._index.with_budget(budget).write(documents)
-        except (NoAnswerError, asyncio.CancelledError):
-            # What became of it is not known. It may even be done later.
-            self._given_up.update(document.point_id for document in documents)
-            raise
         finally:
             # What was forgotten while it was being written.
             if late := self._removed.intersection(document.point_id for document in documents):
-                self._landed.update(late)
                 self.pending_deletes |= late
                 self._wake.set()
         for document in documents:
@@ -174,14 +163,17 @@ class Reconciler:
 
     async def delete_pending(self, budget: Budget = BACKGROUND) -> None:
         """Remove the points that are to be removed."""
-        if points := sorted(self.pending_deletes):
-            landed = self._landed.copy()
-            await self._index.with_budget(budget).remove(points)
-            # Not those that were written while they were removed.
-            self.pending_deletes.difference_update(each for each in points if self._landed[each] == landed[each])
-            for point in self._given_up.intersection(points):
-                self._looked_at_again[point] = loop_time() + timeouts.ARRIVAL
-                self._given_up.discard(point)
+        # One at a time: whoever waits for its end learns that the points are gone.
+        async with self._deleting:
+            # A forgotten point that is written meanwhile is added, and removed the next time.
+            points, self.pending_deletes = self.pending_deletes, set()
+            if not points:
+                return
+            try:
+                await self._index.with_budget(budget).remove(sorted(points))
+            except BaseException:
+                self.pending_deletes |= points
+                raise
             self.is_flushed = False
 
     def invalidate(self) -> None:
@@ -193,13 +185,6 @@ class Reconciler:
         """Record that the index has lost points, perhaps all."""
         self.invalidate()
         self.searchable.clear()
-
-    def look_again(self) -> None:
-        """Let points be removed once more whose write was given up before their removal: it may have arrived since."""
-        now = loop_time()
-        for point in [point for point, due in self._looked_at_again.items() if due <= now]:
-            del self._looked_at_again[point]
-            self.pending_deletes.add(point)
 
     def _batches(self) -> Iterator[list[Document]]:
         """Yield small batches in the order of waiting, skipping documents that are no longer pending by then."""

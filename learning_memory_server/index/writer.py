@@ -161,17 +161,18 @@ class IndexWriter:
         if not self.reconciler.is_known:
             await self.find_pending()
         await self.reconciler.catch_up()
-        if self.is_complete:
-            await self._index.require_open().remove_given_up()
         self._tried.set()
         await self._index.refresh_baselines()
         await self.renew()
+        if self.is_complete:
+            await self._index.tidy(
+                lambda collection: {each.point_id for each in self._belonging(Collection(collection))}
+            )
 
     async def check(self) -> None:
         """Look, now and then, whether the index still has what it should; if not, the next `complete` compares it."""
         if not self.reconciler.is_known or self._seconds_to_check() > 0:
             return
-        self.reconciler.look_again()
         try:
             is_intact = await self._index.is_intact()
         except MissingCollectionError as error:

@@ -38,54 +38,51 @@ def certificates(url: str) -> ssl.SSLContext | bool:
         ) from error
 
 
-def require_plain(status: int, content: bytes) -> None:
-    """Raise if an answer says that plain HTTP was sent to a port for TLS, as nginx and servers in Go do."""
-    import httpx2
-
-    if status == HTTPStatus.BAD_REQUEST and b"HTTPS" in content:
-        raise httpx2.UnsupportedProtocol("The server speaks TLS.")
+def speaks_tls(status: int, content: bytes) -> bool:
+    """Return whether an answer says that plain HTTP was sent to a port for TLS, as nginx and servers in Go do."""
+    return status == HTTPStatus.BAD_REQUEST and b"HTTPS" in content
 
 
-_CERTIFICATES: Final = dict.fromkeys(
-    (62, 64), ("its certificate is for another name", "In {setting}, use the name that the certificate is for.")
-) | {10: ("its certificate has expired", "Whoever runs the server has to renew it.")}
-"""By OpenSSL's code."""
+SPEAKS_TLS: Final = ("it speaks TLS at that port", "Use https:// in {setting}.")
+_LATE: Final = (
+    "it does not answer in time",
+    "Look whether it runs and is not overloaded, and check {setting} and firewalls.",
+)
+_LOST: Final = ("it ended the connection without an answer", "If it speaks TLS, use https:// in {setting}.")
+_BY_NAME: Final = (
+    dict.fromkeys(("ReadError", "WriteError", "RemoteProtocolError"), _LOST)
+    | dict.fromkeys(("ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"), _LATE)
+    | {"UnsupportedProtocol": SPEAKS_TLS}
+)
+"""Of httpx2, and of httpx, which Qdrant's client uses: neither knows the other's classes."""
+_OBSTACLES: Final[Sequence[tuple[type[BaseException], str, str]]] = (
+    (ssl.SSLError, "it does not speak TLS at that port", "Use http:// in {setting}, or the port where it does."),
+    (socket.gaierror, "its name is not known", "Check the spelling in {setting}, and the network or VPN."),
+    (ConnectionRefusedError, "nothing listens at that port", "{start}, or correct {setting}."),
+    (TimeoutError, *_LATE),
+    (BaseException, "there is no way to it", "Check {setting}, and the network or VPN."),
+)
+_CERTIFICATE: Final = (
+    "Add the certificate of the authority that signed it to the system's, or name its PEM file in SSL_CERT_FILE; in "
+    "{setting}, use a name that it is for."
+)
 
 
 def obstacle(error: BaseException, setting: str, start: str) -> tuple[str, str]:
     """Return the end of a sentence about a failed request, and advice; `setting` has the URL, `start` the command."""
-    import httpx2
-
-    obstacles: Sequence[tuple[tuple[type[BaseException], ...], str, str]] = (
-        (
-            (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError),
-            "it ended the connection without an answer",
-            "If it speaks TLS, use https:// in {setting}.",
-        ),
-        ((httpx2.UnsupportedProtocol,), "it speaks TLS at that port", "Use https:// in {setting}."),
-        (
-            (ssl.SSLCertVerificationError,),
-            "its certificate is not trusted",
-            "Add the certificate of the authority that signed it to the system's, or name its PEM file in SSL_CERT_FILE.",
-        ),
-        ((ssl.SSLError,), "it does not speak TLS at that port", "Use http:// in {setting}, or the port where it does."),
-        ((socket.gaierror,), "its name is not known", "Check the spelling in {setting}, and the network or VPN."),
-        ((ConnectionRefusedError,), "nothing listens at that port", "{start}, or correct {setting}."),
-        (
-            (TimeoutError, httpx2.TimeoutException),
-            "it does not answer in time",
-            "Look whether it runs and is not overloaded, and check {setting} and firewalls.",
-        ),
-        ((BaseException,), "there is no way to it", "Check {setting}, and the network or VPN."),
-    )
     causes = list(_causes(error))
-    why, advice = next(
-        _CERTIFICATES.get(getattr(each, "verify_code", 0), (why, advice))
-        for kinds, why, advice in obstacles
-        for each in causes
-        if isinstance(each, kinds)
-    )
+    why, advice = _why(causes)
     return why, advice.format(setting=setting, start=start)
+
+
+def _why(causes: Sequence[BaseException]) -> tuple[str, str]:
+    for each in causes:
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return f"its certificate is refused ({each.verify_message.rstrip('.')})", _CERTIFICATE
+    for each in causes:
+        if found := _BY_NAME.get(type(each).__name__):
+            return found
+    return next((why, advice) for kind, why, advice in _OBSTACLES for each in causes if isinstance(each, kind))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

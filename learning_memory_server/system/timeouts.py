@@ -87,7 +87,6 @@ QDRANT_ADDRESS: Final = 0.4  # Each address of a cluster but the last, which has
 QDRANT_ADDRESS_LEAST: Final = 0.1  # An address is not asked with less
 QDRANT_PAUSE: Final = 1.0  # How long an address that did not answer is left out; each further time doubles it
 QDRANT_PAUSE_MAX: Final = 60.0  # The longest of these pauses
-QDRANT_VERSION: Final = 0.5  # The server's version, which nothing depends on
 QDRANT_KEPT: Final = 60.0  # An idle connection; a new one costs a round trip, three with TLS
 OLLAMA_CONNECT: Final = 5.0  # A connection to Ollama
 OLLAMA_AGAIN: Final = 0.1  # Before the second attempt; the next wait is twice as long

@@ -8,7 +8,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -72,6 +72,23 @@ class Budget:
 
 
 BACKGROUND: Final = Budget()
+
+_request_limit: ContextVar[float] = ContextVar("request_limit", default=math.inf)
+
+
+@contextmanager
+def limiting_requests(seconds: float | None) -> Iterator[None]:
+    """Limit each request to a server that the block makes; None for the usual limits."""
+    before = _request_limit.set(math.inf if seconds is None else seconds)
+    try:
+        yield
+    finally:
+        _request_limit.reset(before)
+
+
+def request_limit() -> float:
+    """Return the seconds that the caller gives each request to a server; infinite if it does not say."""
+    return _request_limit.get()
 
 
 @asynccontextmanager

@@ -9,7 +9,6 @@ from typing import cast
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from learning_memory_server.errors import NoAnswerError
 from learning_memory_server.index.document import Collection, WholeDocument
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.reconciling import Reconciler
@@ -83,30 +82,6 @@ async def test_what_is_removed_while_it_is_being_written_is_removed_once_it_is_w
     assert reconciler.pending == 0
     await reconciler.catch_up()
     assert set(index.stored[VALUES]) == {"other"}
-
-
-@fast_forward
-async def test_what_may_have_been_written_after_its_removal_is_removed_again() -> None:
-    index = FakeIndex()
-    reconciler = reconciler_of(document("late"), index=index)
-    index.fault = lambda: "late"
-    with pytest.raises(NoAnswerError):
-        await reconciler.write([document("late")])
-    index.fault = lambda: "none"
-    reconciler.remove({"late"})
-    await reconciler.delete_pending()
-    index.arrive()
-
-    reconciler.look_again()
-    assert not reconciler.pending_deletes
-    await asyncio.sleep(11)
-    reconciler.look_again()
-    assert reconciler.pending_deletes == {"late"}
-    await reconciler.delete_pending()
-    assert not index.stored[VALUES]
-    await asyncio.sleep(11)
-    reconciler.look_again()
-    assert not reconciler.pending_deletes
 
 
 async def test_a_collection_that_has_half_of_its_documents_is_searched_and_one_that_has_less_is_not() -> None:

@@ -50,7 +50,7 @@ async def answers(services: Services) -> list[Any]:
             assert result.mode is SearchMode.HYBRID
             found.append([(each.entry.id, each.explanation) for each in result.found])
             assert result.found[0].explanation.basis.least is not None
-            found.append(await services.index.require_open().size(Collection.of(axis)))
+            found.append(await services.index.count(Collection.of(axis)))
     related = [await advice(services, text) for text in QUESTIONS]
     assert sum(map(bool, related)) > 1
     return [*found, related]

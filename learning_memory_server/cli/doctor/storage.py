@@ -351,7 +351,7 @@ async def _examined(settings: Settings, url: str, specs: Callable[[], Awaitable[
     except EmbeddingUnavailableError:
         known = []  # Said of the model already
     try:
-        return await examine(store.requests, store.catalog, known)
+        return await examine(store.server, store.catalog, known)
     finally:
         await store.close()
 
@@ -361,9 +361,7 @@ def _named(servers: Sequence[KnownServer]) -> str:
 
 
 def _findings(examined: Examined) -> Iterator[Finding]:
-    from learning_memory_server.index.engines.qdrant_requests import product
-
-    yield green(f"{product(examined.version)}.")
+    yield green(f"Qdrant {examined.version}.")
     for error in examined.unreachable.values():
         yield yellow(error.in_doctor)
     if not examined.is_one_cluster:

@@ -15,7 +15,7 @@ from learning_memory_server.embedding.graph import prompts_of
 from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, ModelServerAwayError
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.servers import NOT_BEHIND, certificates, is_here, obstacle, require_plain
+from learning_memory_server.system.servers import NOT_BEHIND, certificates, is_here, obstacle, speaks_tls
 from learning_memory_server.system.waiting import Backoff, attempts
 
 _BATCH: Final = 32
@@ -171,7 +171,8 @@ class OllamaServer:
             for attempt in attempts("ollama.request", _is_lost, Backoff(timeouts.OLLAMA_AGAIN)):
                 with attempt, self._client.stream(method, path, json=body) as response:
                     content = self._read(response)
-            require_plain(response.status_code, content)
+            if speaks_tls(response.status_code, content):
+                raise httpx2.UnsupportedProtocol("The server speaks TLS.")
         try:
             answer = json.loads(content)
         except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeAlias
@@ -99,20 +99,19 @@ class VectorStore(Protocol):
     not fit.
     """
 
-    def with_limit(self, _seconds: float | None) -> VectorStore:
-        """Return this store with a limit for each request to a server; None for the usual one."""
-        return self
-
     async def ensure(self, spec: CollectionSpec) -> str | None:
         """Create the collection and its payload indexes unless they exist. Idempotent.
 
-        A collection that is damaged, has another dimension, or is refused by `spec` is replaced by an empty one. It
-        remains on a server, else until `remove_given_up`. Returns why it cannot be used; None if it can, or there was
-        none.
+        A collection that is damaged, has another dimension, or is refused by `spec` is replaced by an empty one, and
+        remains until `tidy`. Returns why it cannot be used; None if it can, or there was none.
         """
 
-    async def remove_given_up(self) -> None:
-        """Remove what `ensure` has given up, unless others may use it. Their successors are complete."""
+    async def tidy(self, belonging: Callable[[str], AbstractSet[str]]) -> None:
+        """Remove what earlier forms of the collections still have, which are complete now.
+
+        Args:
+            belonging: Returns the ids that belong in a collection. A form that others use too may keep those.
+        """
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Begin to rebuild an ensured collection; with `resume`, keep what an interrupted rebuild has written."""
@@ -131,11 +130,8 @@ class VectorStore(Protocol):
     async def count(self, collection: str, where: Filter | None = None) -> int:
         """Return the exact number of points, or of matching ones."""
 
-    async def size(self, collection: str) -> int:
-        """Return how many points there should be, as far as this store knows, without asking a server if it can."""
-
-    async def former_ids(self, collection: str) -> set[str]:
-        """Return the ids of points in other collections of that name that `delete` also reaches: other variants."""
+    async def is_intact(self, collection: str) -> bool:
+        """Return whether there are as many points as this store has seen and written, or raise that there are none."""
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove the points; ids that do not exist are ignored."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -189,15 +189,10 @@ class EdgeStore(VectorStore):
         with engine_errors(collection):
             return shard.engine.count(CountRequest(exact=True, filter=edge_filter(where, shard.shared)))
 
-    async def size(self, collection: str) -> int:
-        """Return the exact number of points, if the files are still there; open ones answer although removed."""
+    async def is_intact(self, collection: str) -> bool:
+        """Return true if the files are still there: open ones answer although they were removed."""
         self._shards.require_files(collection)
-        return await self.count(collection)
-
-    async def former_ids(self, collection: str) -> set[str]:
-        """Return nothing: another model has another folder, and a collection that does not fit is replaced."""
-        self._shards.get(collection)
-        return set()
+        return True
 
     @override
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
@@ -247,7 +242,7 @@ class EdgeStore(VectorStore):
         return await best_hits(fetch, query, limit)
 
     @override
-    async def remove_given_up(self) -> None:
+    async def tidy(self, belonging: Callable[[str], AbstractSet[str]]) -> None:
         await self._shards.remove_given_up()
 
     @override

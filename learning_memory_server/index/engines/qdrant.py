@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from copy import copy
+from collections.abc import Callable, Collection, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import structlog
+from qdrant_client import models
 from typing_extensions import override
 
 from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
+from learning_memory_server.index.engines.availability import Availability
 from learning_memory_server.index.engines.base import (
     CollectionSpec,
     Filter,
@@ -25,8 +27,9 @@ from learning_memory_server.index.engines.base import (
 )
 from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Variant
-from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
-from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
+from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
+from learning_memory_server.index.engines.qdrant_server import Server
+from learning_memory_server.index.engines.qdrant_terms import OwnTerms
 from learning_memory_server.index.engines.vectors import (
     REBUILD,
     TERMS,
@@ -36,16 +39,34 @@ from learning_memory_server.index.engines.vectors import (
     checked_terms,
 )
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import loop_time
 
-_THROUGH_GRAPH: Final = {"quantization": {"rescore": True, "oversampling": 2.0}}
-_EXACT: Final = {"exact": True}
+_THROUGH_GRAPH: Final = models.SearchParams(
+    quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+)
+_EXACT: Final = models.SearchParams(exact=True)
 _MORE: Final = 32  # The factor of `best_hits` for ties: each request is a round trip
+_LOOKS: Final = 3
 
 log = structlog.get_logger()
 
 
+@dataclass
+class _Used:
+    """A collection in use, and what is known of the owner's points there."""
+
+    target: Variant
+    terms: OwnTerms = field(default_factory=OwnTerms)
+    is_read: bool = False  # whether the terms of all points were read
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    written: set[str] | None = None  # the ids that callers wrote during a rebuild; None while there is none
+    former: dict[Variant, set[str]] | None = None  # ids of points in other variants; None until `tidy`
+    given_up: set[str] = field(default_factory=set)  # ids of points whose write was given up; it may arrive later
+    again: dict[str, float] = field(default_factory=dict)  # when to remove points once more, for such a write
+
+
 class QdrantStore(VectorStore):
-    """A `VectorStore` on a shared Qdrant server; see `Requests`. `before_use` is called before the first write."""
+    """A `VectorStore` on a shared Qdrant server; see `Server`. `before_use` is called before the first write."""
 
     def __init__(
         self,
@@ -58,43 +79,19 @@ class QdrantStore(VectorStore):
         availability: Availability | None = None,
         before_use: Callable[[], None] = lambda: None,
     ) -> None:
-        self.requests = Requests(
-            urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, availability=availability
-        )
-        self.catalog = Catalog(self.requests)
+        self.server = Server(urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, availability=availability)
+        self.catalog = Catalog(self.server)
         self._owner = owner
         self._before_use = before_use
-        self._points = OwnPoints(self.requests, owner)
-        self._targets: dict[str, Variant] = {}
-        self._terms: dict[str, OwnTerms] = {}
-        self._read: set[str] = set()
-        self._reading: dict[str, asyncio.Lock] = {}
-        self._former: dict[str, dict[Variant, set[str]]] = {}
-        self._written: dict[str, set[str]] = {}
-
-    @override
-    def with_limit(self, seconds: float | None) -> QdrantStore:
-        if seconds is None:
-            return self
-        view = copy(self)
-        view.requests = self.requests.with_limit(seconds)
-        view.catalog = Catalog(view.requests)
-        view._points = OwnPoints(view.requests, self._owner)  # noqa: SLF001 - its own
-        return view
+        self._points = OwnPoints(self.server, owner)
+        self._used: dict[str, _Used] = {}
 
     async def ensure(self, spec: CollectionSpec) -> None:
         """Find or create the collection; see the port. One that does not fit is left to others."""
         if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
             raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
-        if self._targets:
-            target = await self.catalog.ensure(spec)
-        else:
-            # Run concurrently; awaited so that the connection is released.
-            noting = self.requests.note_version()
-            found, _ = await asyncio.gather(self.catalog.ensure(spec), noting, return_exceptions=True)
-            if isinstance(found, BaseException):
-                raise found
-            target = found
+        target = await self.catalog.ensure(spec)
+        if not self._used:
             self._before_use()
         self._use(target)
 
@@ -106,15 +103,16 @@ class QdrantStore(VectorStore):
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Rewrite the points in place, under a number with which this can be resumed; see the port."""
-        target = self._target(spec.name)
+        used = self._of(spec.name)
+        target = used.target
         number = self._owner.rebuild_of(target.name) if resume else None
         ids = [each.id async for each in self._points.read(target, rebuild=number)] if number else ()
-        written = self._written[spec.name] = set[str]()
+        written = used.written = set[str]()
 
         async def finish(wanted: Collection[str]) -> None:
-            there = await self._read_all(target)
+            there = await self._read_all(used)
             await self.delete(spec.name, sorted(set(there).difference(wanted, written)))
-            del self._written[spec.name]
+            used.written = None
             self._owner.end_rebuild(target.name)
 
         rebuild = number or self._owner.begin_rebuild(target.name)
@@ -122,29 +120,33 @@ class QdrantStore(VectorStore):
 
     @override
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        if collection in self._written:
-            self._written[collection].update(point.id for point in points)
+        written = self._of(collection).written
+        if written is not None:
+            written.update(point.id for point in points)
         await self._write(collection, points)
 
     async def _write(self, collection: str, points: Sequence[Point], rebuild: str | None = None) -> None:
         """Insert or replace the points, under the number of a rebuild if one writes them."""
-        target = self._target(collection)
-        matrix = checked_matrix(collection, [point.vector for point in points], target.dimension)
+        used = self._of(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], used.target.dimension)
         terms = [checked_terms(collection, point.terms, SparseVector) for point in points]
         for point in points:
             unreserved(point.payload)
         for start in range(0, len(points), WRITE_BATCH):
             batch = slice(start, start + WRITE_BATCH)
-            await self._points.upsert(target, points[batch], matrix[batch].tolist(), terms[batch], rebuild)
-            if (known := self._terms.get(collection)) is not None:
-                for point, sparse in zip(points[batch], terms[batch], strict=True):
-                    known.put(point.id, sparse.indices if sparse else ())
+            try:
+                await self._points.upsert(used.target, points[batch], matrix[batch].tolist(), terms[batch], rebuild)
+            except (NoAnswerError, asyncio.CancelledError):
+                used.given_up.update(point.id for point in points[batch])
+                raise
+            for point, sparse in zip(points[batch], terms[batch], strict=True):
+                used.terms.put(point.id, sparse.indices if sparse else ())
             await asyncio.sleep(0)
 
     @override
     async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         vectors = VECTOR if with_vectors else ""
-        read = self._points.read(self._target(collection), ids=ids, vectors=vectors, fields=True)
+        read = self._points.read(self._of(collection).target, ids=ids, vectors=vectors, fields=True)
         found = {each.id: each.record async for each in read}
         return [found[point_id] for point_id in ids if point_id in found]
 
@@ -152,53 +154,78 @@ class QdrantStore(VectorStore):
     async def scroll(
         self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
-        target = self._target(collection)
+        used = self._of(collection)
         if with_vectors:
             found: list[Record] = []
-            async for each in self._points.read(target, vectors=VECTOR, fields=fields):
+            async for each in self._points.read(used.target, vectors=VECTOR, fields=fields):
                 if len(found) == most:
                     break
                 found.append(each.record)
             return sorted(found, key=lambda each: each.id)
-        read = await self._read_all(target, fields)
+        read = await self._read_all(used, fields)
         return [Record(point_id, read[point_id]) for point_id in sorted(read)[:most]]
 
     @override
     async def count(self, collection: str, where: Filter | None = None) -> int:
-        return await self._points.count(self._target(collection), where)
+        return await self._points.count(self._of(collection).target, where)
 
-    async def size(self, collection: str) -> int:
-        """Return the number of points that were there when they were last read, and what was changed since."""
-        return len(await self._known(self._target(collection)))
+    async def is_intact(self, collection: str) -> bool:
+        """Return whether the count is that of the points that were read, and of what was changed since; see the port.
 
-    async def remove_given_up(self) -> None:
-        """Do nothing: others may use what this store does not."""
+        Points that were removed are removed again if a write that was given up before may have arrived since.
+        """
+        used, now = self._of(collection), loop_time()
+        if arrived := [point_id for point_id, due in used.again.items() if due <= now]:
+            await self._points.delete(used.target, arrived)
+            used.again = {point_id: due for point_id, due in used.again.items() if due > now}
+        for _ in range(_LOOKS):  # Something may be written between the two counts
+            if await self._points.count(used.target) == len(await self._known(used)):
+                return True
+        return False
 
-    async def former_ids(self, collection: str) -> set[str]:
-        """Return the ids of the owner's points in other variants of the collection; see the port."""
-        target = self._target(collection)
-        former: dict[Variant, set[str]] = {}
-        for other in await self.catalog.all_collections([collection]):
+    @override
+    async def tidy(self, belonging: Callable[[str], AbstractSet[str]]) -> None:
+        """Remove the owner's points that belong nowhere from other variants, once for each collection."""
+        for used in list(self._used.values()):
+            if used.former is not None:
+                continue
+            used.former = await self._ids_elsewhere(used.target)
+            wanted = belonging(used.target.label) if any(used.former.values()) else set[str]()
+            try:
+                for other, there in used.former.items():
+                    await self._points.delete(other, sorted(there - wanted))
+                    there.intersection_update(wanted)
+            except BaseException:
+                used.former = None  # To be tried again
+                raise
+
+    async def _ids_elsewhere(self, target: Variant) -> dict[Variant, set[str]]:
+        """Return the ids of the owner's points in the other variants of a collection."""
+        found: dict[Variant, set[str]] = {}
+        for other in await self.catalog.all_collections([target.label]):
             if other.name == target.name:
                 continue
             try:
-                former[other] = {each.id async for each in self._points.read(other)}
+                found[other] = {each.id async for each in self._points.read(other)}
+            except NoAnswerError:
+                raise
             except StorageUnavailableError as error:
                 # Another owner may be creating it, or the key may not see it.
                 log.info("collection.not_read", reason=error.message)
-        self._former[collection] = former
-        return set().union(*former.values())
+        return found
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove the points, from other variants of the collection too; see the port."""
-        target = self._target(collection)
-        for other, there in self._former.get(collection, {}).items():
+        """Remove the points, after `tidy` from other variants of the collection too; see the port."""
+        used = self._of(collection)
+        for other, there in (used.former or {}).items():
             if deleted := there.intersection(ids):
                 await self._points.delete(other, sorted(deleted))
                 there.difference_update(deleted)
-        await self._points.delete(target, ids)
-        if (known := self._terms.get(collection)) is not None:
-            known.discard(ids)
+        await self._points.delete(used.target, ids)
+        used.terms.discard(ids)
+        if late := used.given_up.intersection(ids):
+            used.given_up -= late
+            used.again |= dict.fromkeys(late, loop_time() + timeouts.ARRIVAL)
 
     async def leave(self, collections: Collection[str]) -> int:
         """Remove the owner's points from every variant of the collections. Return their number, or raise at the end."""
@@ -231,63 +258,60 @@ class QdrantStore(VectorStore):
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        target = self._target(collection)
+        used = self._of(collection)
         asked_for: list[float] | SparseVector
+        params: models.SearchParams | None
         if isinstance(query, SparseVector):
             # Rarity is counted over the owner's points. Before that it is checked.
             if checked_terms(collection, query, SparseVector) is None:
                 return []
-            asked_for, params = (await self._known(target)).weighted(query), None
+            asked_for, params = (await self._known(used)).weighted(query), None
         else:
-            asked_for = checked_matrix(collection, [query], target.dimension)[0].tolist()
+            asked_for = checked_matrix(collection, [query], used.target.dimension)[0].tolist()
             params = _THROUGH_GRAPH if ids is None else _EXACT
 
         async def fetch(asked: int) -> list[Hit]:
-            return await self._points.query(target, asked_for, asked, where=where, ids=ids, params=params)
+            return await self._points.query(used.target, asked_for, asked, where=where, ids=ids, params=params)
 
         return await best_hits(fetch, query, limit, _MORE)
 
     async def flush(self) -> None:
         """Do nothing: whether writes survive a power loss is up to the server's settings."""
-        self.requests.require_open()
+        self.server.require_open()
 
     @override
     async def close(self) -> None:
-        await self.requests.close()
+        await self.server.close()
 
     def _use(self, target: Variant) -> None:
-        if self._targets.get(target.label) != target:
-            # What is known is of another collection.
-            self._terms.pop(target.label, None)
-            self._read.discard(target.label)
-        self._targets[target.label] = target
+        before = self._used.get(target.label)
+        if before is None or before.target != target:
+            self._used[target.label] = _Used(target)
 
-    def _target(self, collection: str) -> Variant:
-        self.requests.require_open()
-        if collection not in self._targets:
+    def _of(self, collection: str) -> _Used:
+        self.server.require_open()
+        if collection not in self._used:
             raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
-        return self._targets[collection]
+        return self._used[collection]
 
-    async def _known(self, target: Variant) -> OwnTerms:
+    async def _known(self, used: _Used) -> OwnTerms:
         """Return what is known of the owner's points, after reading them once."""
-        if target.label not in self._read:
-            await self._read_all(target)
-        return self._terms[target.label]
+        if not used.is_read:
+            await self._read_all(used)
+        return used.terms
 
-    async def _read_all(self, target: Variant, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    async def _read_all(self, used: _Used, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         """Read fields of the owner's points by id, and unknown terms."""
-        async with self._reading.setdefault(target.label, asyncio.Lock()):
-            # From now on it learns of every write.
-            known = self._terms.setdefault(target.label, OwnTerms())
+        async with used.reading:
+            target, known = used.target, used.terms
             with known.touching():
-                if target.label in self._read:
-                    read = [each async for each in self._points.read(target, fields=fields)]
-                    unknown = sorted(known.end_touching({each.id for each in read}))
-                    new = [each async for each in self._points.read(target, ids=unknown, vectors=TERMS)]
-                else:
-                    new = read = [each async for each in self._points.read(target, vectors=TERMS, fields=fields)]
-                    known.end_touching({each.id for each in read})
-                for each in new:
+                there: dict[str, dict[str, Any]] = {}
+                async for each in self._points.read(target, vectors="" if used.is_read else TERMS, fields=fields):
+                    there[each.id] = each.payload
+                    if not used.is_read:
+                        known.learn(each.id, each.terms)
+                unknown = sorted(known.end_touching(there.keys()))
+                async for each in self._points.read(target, ids=unknown, vectors=TERMS):
                     known.learn(each.id, each.terms)
-            self._read.add(target.label)
-            return {each.id: each.payload or {} for each in read}
+            used.is_read = True
+            return there

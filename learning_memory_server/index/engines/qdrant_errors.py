@@ -1,6 +1,5 @@
-"""Failures of requests to a Qdrant server as errors of the port, without URLs, keys or the server's own text."""
+"""Errors of the vendor's client as errors of the port, without URLs, keys or the server's own text."""
 
-import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,8 +7,9 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
-import httpx2
-import msgspec
+import httpx  # what the vendor's client is made of
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from learning_memory_server.errors import (
     DiskFullError,
@@ -21,7 +21,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.server_log import DEFAULT_PORT
 from learning_memory_server.index.engines.vectors import REBUILD, wrong_dimension
-from learning_memory_server.system.servers import NOT_BEHIND, obstacle
+from learning_memory_server.system.servers import NOT_BEHIND, SPEAKS_TLS, obstacle, speaks_tls
 
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."
 _WITHOUT_PORT: Final = (
@@ -37,49 +37,72 @@ _NO_QUORUM: Final = re.compile(
 
 
 class RequestKind(StrEnum):
-    """The purpose of a request: keys have different rights, and servers have different limits."""
+    """The purpose of a request: keys have different rights."""
 
     READ = "read"
     WRITE = "write"
     CREATE = "create"
 
 
+_UNREADABLE: Final = (AssertionError, RuntimeError, ValueError, httpx.InvalidURL)
+"""What an answer raises that is not a Qdrant server's, and a client that was closed meanwhile."""
+
+
+def is_lost(error: Exception) -> bool:
+    """Return whether a connection ended during a request, as one that was kept may."""
+    lost = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+    return isinstance(error, ResponseHandlingException) and isinstance(error.source, lost)
+
+
 @asynccontextmanager
-async def request_errors(address: str, *, names_port: bool = True) -> AsyncIterator[None]:
-    """Translate failures of the connection into the port's errors, with the server's `address`."""
+async def request_errors(
+    address: str, collection: str = "", kind: RequestKind = RequestKind.READ, *, names_port: bool = True
+) -> AsyncIterator[None]:
+    """Translate what one request raises, with the server's `address` and the collection's name there."""
     try:
         yield
-    except (TimeoutError, httpx2.TransportError) as error:
-        why, advice = obstacle(error, "qdrant_url", "Start the server")
-        hint = advice if names_port else f"{advice} {_WITHOUT_PORT}"
-        raise NoAnswerError(f"Qdrant at {address} cannot be reached: {why}.", hint=hint) from error
-    # A client that was closed meanwhile is a RuntimeError.
-    except (msgspec.MsgspecError, UnicodeDecodeError, httpx2.InvalidURL, RuntimeError) as error:
-        message = f"Qdrant at {address} did not do what it was asked, or is not a Qdrant server."
-        raise RefusedError(message, hint=_LOOK, is_of_collection=True) from error
+    except QdrantException as error:
+        # Of status 429 alone, and of this class itself if `Retry-After` is no number of seconds.
+        message = f"Qdrant at {address} limits how often it is asked"
+        if not isinstance(error, ResourceExhaustedResponse):
+            raise RefusedError(f"{message}.") from error
+        seconds = error.retry_after_s
+        raise RefusedError(f"{message}, and says to come back in {seconds} seconds.", seconds=float(seconds)) from error
+    except UnexpectedResponse as error:
+        raise _refusal(address, collection, kind, error) from error
+    except (TimeoutError, ApiException, *_UNREADABLE) as error:
+        cause = error.source if isinstance(error, ResponseHandlingException) else error
+        if isinstance(cause, _UNREADABLE):
+            message = f"Qdrant at {address} did not do what it was asked, or is not a Qdrant server."
+            raise RefusedError(message, hint=_LOOK) from error
+        raise _unreachable(
+            address, *obstacle(cause, "qdrant_url", "Start the server"), names_port=names_port
+        ) from error
 
 
-def refusal(collection: str, address: str, kind: RequestKind, response: httpx2.Response) -> StorageUnavailableError:
+def _unreachable(address: str, why: str, advice: str, *, names_port: bool = True) -> NoAnswerError:
+    hint = advice if names_port else f"{advice} {_WITHOUT_PORT}"
+    return NoAnswerError(f"Qdrant at {address} cannot be reached: {why}.", hint=hint)
+
+
+def _refusal(address: str, collection: str, kind: RequestKind, error: UnexpectedResponse) -> StorageUnavailableError:
     """Return the error for an answer that is a refusal."""
-    if explained := _explained(collection, address, _reason(response.content)):
+    status = error.status_code or 0
+    if explained := _explained(collection, address, _reason(error)):
         return explained
-    status, again = response.status_code, response.headers.get("retry-after", "")
-    if status == HTTPStatus.TOO_MANY_REQUESTS and again.isdecimal():
-        return RefusedError(
-            f"Qdrant at {address} limits how often it is asked, and says to come back in {again} seconds.",
-            seconds=float(again),
-            is_of_collection=True,
-        )
+    if speaks_tls(status, error.content):
+        why, advice = SPEAKS_TLS
+        return _unreachable(address, why, advice.format(setting="qdrant_url"))
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return _forbidden(collection, address, kind, response.content.decode(errors="replace"))
+        return _forbidden(collection, address, kind, error.content.decode(errors="replace"))
     if status in NOT_BEHIND:
-        return NoAnswerError(f"Qdrant at {address} cannot be reached: status {status}.", hint=_LOOK)
+        return _unreachable(address, f"status {status}", _LOOK)
     message = f"Qdrant at {address} answered with status {status}."
     if status in _ABOUT_THE_REQUEST and status != HTTPStatus.TOO_MANY_REQUESTS:
         # Qdrant itself knows each path that is asked for: it is another server, or the URL has a wrong prefix.
         hint = _LOOK if status == HTTPStatus.NOT_FOUND else None
         return StorageUnavailableError(message, hint=hint)
-    return RefusedError(message, is_of_collection=True)
+    return RefusedError(message)
 
 
 def _explained(collection: str, address: str, reason: str) -> StorageUnavailableError | None:
@@ -95,7 +118,6 @@ def _explained(collection: str, address: str, reason: str) -> StorageUnavailable
         return RefusedError(
             f"Too few nodes of the Qdrant cluster at {address} are running.",
             hint="What is written meanwhile is kept, and indexed when they are back.",
-            is_of_collection=True,
         )
     if "Index required" in reason:
         return StorageUnavailableError(
@@ -106,29 +128,30 @@ def _explained(collection: str, address: str, reason: str) -> StorageUnavailable
 
 def _forbidden(collection: str, address: str, kind: RequestKind, answer: str) -> RefusedError:
     """Return the error for a refused key. Qdrant says why in plain text for a wrong one, in JSON for a weak one."""
+    is_weak = answer.startswith("{")
     if "Access to collection" in answer:
         message = f"The API key may not use collection `{collection}` of Qdrant at {address}."
-        return ForbiddenCollectionError(message, hint=_KEY, is_of_collection=True)
-    if answer.startswith("{") and kind is RequestKind.CREATE:
+        return ForbiddenCollectionError(message, hint=_KEY)
+    if is_weak and kind is RequestKind.CREATE:
         message = f"The API key may not create collections at Qdrant at {address}."
         return ForbiddenCollectionError(message, hint=_KEY)
-    if answer.startswith("{") and "Global access" in answer:
+    if is_weak and "Global access" in answer:
         message = f"The API key is for some collections only, and may not ask Qdrant at {address} about the rest."
-        return ForbiddenCollectionError(message, hint=_KEY, is_of_collection=True)
+        return ForbiddenCollectionError(message, hint=_KEY)
     if "Must provide" in answer:
         message = f"Qdrant at {address} requires an API key."
     elif "ExpiredSignature" in answer:
         message = f"The API key for Qdrant at {address} has expired."
-    elif answer.startswith("{") and kind is RequestKind.WRITE:
+    elif is_weak and kind is RequestKind.WRITE:
         message = f"The API key may not write to Qdrant at {address}: it is for reading."
     else:
         message = f"Qdrant at {address} refused the API key."
     return RefusedError(message, hint=_KEY)
 
 
-def _reason(content: bytes) -> str:
+def _reason(error: UnexpectedResponse) -> str:
     """Return `status.error` of Qdrant's error body, or an empty text if the body is something else."""
     try:
-        return str(json.loads(content)["status"]["error"])
+        return str(error.structured()["status"]["error"])
     except (ValueError, TypeError, KeyError):
         return ""

@@ -3,72 +3,53 @@
 Reads have the owner's condition, writes the owner's name. An id on the server is the caller's id XOR the owner's.
 """
 
-import math
-from array import array
-from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from contextlib import contextmanager
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from msgspec import Struct
+from qdrant_client import AsyncQdrantClient, models
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import Filter, Hit, Payload, Point, Record, SparseVector
 from learning_memory_server.index.engines.owner import Owner
-from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Variant
-from learning_memory_server.index.engines.qdrant_errors import RequestKind
-from learning_memory_server.index.engines.qdrant_requests import Answer, Call, Requests, Updated, writing_nothing
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Variant, writing_nothing
+from learning_memory_server.index.engines.qdrant_server import Ask, Server
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
 WRITE_BATCH: Final = 100  # Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB
-_READ_BATCH: Final = 500
+_CHANGED_BATCH: Final = 500  # Ids per request that names them
+_TERMS_BATCH: Final = 1_000  # Points per request with terms: 5 ms of this process
 _IDS_BATCH: Final = 10_000  # Ids per request: 0.1 seconds
 _VECTORS_BATCH: Final = 100  # Points per request with vectors: 8 MB of JSON at 4,096 dimensions
 
 _RESERVED: Final = frozenset((OWNER, REBUILD))
 
 
-class _Terms(Struct):
-    indices: list[int]
-
-
-class OwnPoint(Struct):
+@dataclass(frozen=True, slots=True)
+class OwnPoint:
     """A point that was read, as far as it was asked for."""
 
     id: str
-    score: float = 0.0
-    payload: dict[str, Any] | None = None
-    vector: dict[str, list[float] | _Terms] | None = None
+    payload: dict[str, Any]
+    vector: Vectors | None  # shape (dimension,)
+    terms: list[int]
 
     @property
     def record(self) -> Record:
         """The point as the port has it."""
-        vector = np.array(self.vector[VECTOR], dtype=np.float32) if self.vector else None
-        return Record(self.id, self.payload or {}, vector)
-
-    @property
-    def terms(self) -> list[int]:
-        """Its terms."""
-        sparse = (self.vector or {}).get(TERMS)
-        return sparse.indices if isinstance(sparse, _Terms) else []
-
-
-class _Points(Struct):
-    points: list[OwnPoint]
-    next_page_offset: str | None = None
-
-
-class _Counted(Struct):
-    count: int
+        return Record(self.id, self.payload, self.vector)
 
 
 @dataclass(frozen=True)
 class OwnPoints:
     """The operations of one owner on points."""
 
-    requests: Requests
+    server: Server
     owner: Owner
 
     async def upsert(
@@ -82,14 +63,14 @@ class OwnPoints:
         """Insert or replace at most `WRITE_BATCH` points."""
         mine = {OWNER: self.owner.name} | ({REBUILD: rebuild} if rebuild else {})
         stored = [
-            {
-                "id": self._outside([point.id])[0],
-                "vector": {VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
-                "payload": {**unreserved(point.payload), **mine},
-            }
+            models.PointStruct(
+                id=self._outside([point.id])[0],
+                vector={VECTOR: row, TERMS: _sparse(sparse)} if sparse else {VECTOR: row},
+                payload={**unreserved(point.payload), **mine},
+            )
             for point, row, sparse in zip(points, vectors, terms, strict=True)
         ]
-        await self._write(target, "PUT", "/points", stored)
+        await self._write(target, lambda client: client.upsert(target.name, stored))
 
     async def delete(self, target: Variant, ids: Sequence[str]) -> None:
         """Remove points, unless the storage folder was moved or copied here: they may be another's too."""
@@ -100,13 +81,15 @@ class OwnPoints:
                 "Nothing is removed from the Qdrant server: the storage folder was moved or copied since it was used.",
                 hint="Run `learning-memory-server doctor --fix`, which asks whether it was moved or is a copy.",
             )
-        for start in range(0, len(ids), _READ_BATCH):
-            await self._write(target, "POST", "/points/delete", self._outside(ids[start : start + _READ_BATCH]))
+        for start in range(0, len(ids), _CHANGED_BATCH):
+            doomed = models.PointIdsList(points=list(self._outside(ids[start : start + _CHANGED_BATCH])))
+            await self._write(
+                target, partial(AsyncQdrantClient.delete, collection_name=target.name, points_selector=doomed)
+            )
 
-    async def _write(self, target: Variant, method: str, path: str, points: Sequence[object]) -> None:
+    async def _write(self, target: Variant, ask: Ask[object]) -> None:
         """Change points, and wait until that is applied."""
-        call = Call(RequestKind.WRITE, method, target.name, f"{path}?wait=true", Answer[Updated], {"points": points})
-        await self.requests.ask(call, writing_nothing(target.name))
+        await self.server.write(ask, writing_nothing(target.name), target.name)
 
     async def read(
         self,
@@ -121,34 +104,62 @@ class OwnPoints:
 
         `vectors` is `VECTOR`, `TERMS`, or empty for neither. Payloads have only the `fields`; true for all fields.
         """
-        size = _VECTORS_BATCH if vectors == VECTOR else _IDS_BATCH if ids is None and not vectors else _READ_BATCH
+        batches = {VECTOR: _VECTORS_BATCH, TERMS: _TERMS_BATCH, "": _IDS_BATCH}
+        size = batches[vectors] if ids is None else min(batches[vectors], _CHANGED_BATCH)
         where = Filter(((REBUILD, rebuild),)) if rebuild else None
         for start in range(0, 1 if ids is None else len(ids), size):
-            body = {
-                "filter": self._mine(where, None if ids is None else ids[start : start + size]),
-                "limit": size,
-                "with_payload": fields or False,
-                "with_vector": [vectors] if vectors else False,
-            }
-            call = Call(RequestKind.READ, "POST", target.name, "/points/scroll", Answer[_Points], body)
+            request = models.ScrollRequest(
+                filter=self._mine(where, None if ids is None else ids[start : start + size]),
+                limit=size,
+                with_payload=fields if isinstance(fields, bool) else list(fields) or False,
+                with_vector=[vectors] if vectors else False,
+            )
             while True:
-                read = (await self.requests.ask(call)).result
-                for point in read.points:
-                    point.id, point.payload = self.owner.inside(point.id), _shown(point.payload)
+                page, request.offset = await self.server.read(partial(self._page, target.name, request), target.name)
+                for point in page:
                     yield point
-                if read.next_page_offset is None:
+                if request.offset is None:
                     break
-                body["offset"] = read.next_page_offset
+
+    async def _page(
+        self, collection: str, request: models.ScrollRequest, client: AsyncQdrantClient
+    ) -> tuple[list[OwnPoint], str | None]:
+        """Return points, and where the next page begins.
+
+        As JSON, which takes 3 ms for 500 points with terms. The client's models take 11: half a second more at a start
+        with 30,000 points.
+        """
+        answer = await client.http.client.request(
+            type_=dict[str, Any],
+            method="POST",
+            url="/collections/{collection_name}/points/scroll",
+            path_params={"collection_name": collection},
+            headers={"content-type": "application/json"},
+            content=request.model_dump_json(exclude_none=True),
+        )
+        try:
+            read = answer["result"]
+            return [self._point(each) for each in read["points"]], read.get("next_page_offset")
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError("These are no points.") from error
+
+    def _point(self, stored: Mapping[str, Any]) -> OwnPoint:
+        vectors = stored.get("vector") or {}
+        dense, sparse = vectors.get(VECTOR), vectors.get(TERMS)
+        vector = None if dense is None else np.array(dense, dtype=np.float32)
+        return OwnPoint(
+            self.owner.inside(stored["id"]), _shown(stored.get("payload")), vector, sparse["indices"] if sparse else []
+        )
 
     async def count(self, target: Variant, where: Filter | None = None) -> int:
         """Return the exact number of points, or of matching ones."""
         if contradicts_itself(where):
             return 0
-        body = {"filter": self._mine(where), "exact": True}
-        counted = await self.requests.ask(
-            Call(RequestKind.READ, "POST", target.name, "/points/count", Answer[_Counted], body)
+        mine = self._mine(where)
+        counted = await self.server.read(
+            lambda client: client.count(target.name, count_filter=mine, exact=True), target.name
         )
-        return counted.result.count
+        return counted.count
 
     async def query(
         self,
@@ -158,24 +169,27 @@ class OwnPoints:
         *,
         where: Filter | None,
         ids: Collection[str] | None,
-        params: Mapping[str, object] | None,
+        params: models.SearchParams | None,
     ) -> list[Hit]:
         """Return at most `limit` hits, highest score first."""
         if contradicts_itself(where):
             return []
-        body = {
-            "query": {"nearest": query},
-            "using": TERMS if isinstance(query, SparseVector) else VECTOR,
-            "filter": self._mine(where, ids),
-            "params": params,
-            "limit": limit,
-        }
-        answer = await self.requests.ask(
-            Call(RequestKind.READ, "POST", target.name, "/points/query", Answer[_Points], body)
+        mine, is_sparse = self._mine(where, ids), isinstance(query, SparseVector)
+        answer = await self.server.read(
+            lambda client: client.query_points(
+                target.name,
+                query=_sparse(query) if isinstance(query, SparseVector) else query,
+                using=TERMS if is_sparse else VECTOR,
+                query_filter=mine,
+                search_params=params,
+                limit=limit,
+                with_payload=False,
+            ),
+            target.name,
         )
-        return [Hit(self.owner.inside(hit.id), hit.score) for hit in answer.result.points]
+        return [Hit(self.owner.inside(str(hit.id)), hit.score) for hit in answer.points]
 
-    def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> dict[str, Any]:
+    def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> models.Filter:
         """Return the one filter that every reading request has: the owner's, and what the caller adds."""
         demanded = {OWNER: self.owner.name}
         if where is not None and OWNER in {name for name, _ in (*where.matches, *where.without)}:
@@ -207,99 +221,23 @@ def contradicts_itself(where: Filter | None) -> bool:
 
 def qdrant_filter(
     demanded: Mapping[str, str], where: Filter | None, ids: Collection[str] | None = None
-) -> dict[str, Any]:
+) -> models.Filter:
     """Return the server's form of `where` and of the `demanded` values, restricted to the server's `ids` if given."""
     where = where or Filter()
-    conditions, refused = (
-        [dict[str, Any](key=name, match={"value": value}) for name, value in pairs]
-        for pairs in ((*demanded.items(), *where.matches), where.without)
-    )
+    conditions: list[models.Condition] = [_has(name, value) for name, value in (*demanded.items(), *where.matches)]
     conditions += [
-        {"key": times.field, "range": {name: at for name, at in (("gte", times.start), ("lte", times.end)) if at}}
+        models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
         for times in where.times
         if times.start or times.end
     ]
     if ids is not None:
-        conditions.append({"has_id": list(ids)})
-    return {"must": conditions, "must_not": refused} if refused else {"must": conditions}
+        conditions.append(models.HasIdCondition(has_id=list(ids)))
+    return models.Filter(must=conditions, must_not=[_has(name, value) for name, value in where.without] or None)
 
 
-_NONE: Final = b""
+def _has(name: str, value: str) -> models.FieldCondition:
+    return models.FieldCondition(key=name, match=models.MatchValue(value=value))
 
 
-class OwnTerms:
-    """The ids of one owner's points in a collection with their terms, and how rare a term is among them.
-
-    The server would count the documents of all owners. 30,000 points of 40 terms take 10 MB.
-    """
-
-    def __init__(self) -> None:
-        self._terms: dict[str, bytes] = {}
-        self._having: Counter[int] = Counter()
-        self._documents = 0
-        self._touched: set[str] | None = None
-
-    def __len__(self) -> int:
-        return len(self._terms)
-
-    def put(self, point_id: str, indices: Sequence[int]) -> None:
-        """Record that a point is stored with these terms."""
-        self._set(point_id, indices)
-        if self._touched is not None:
-            self._touched.add(point_id)
-
-    def discard(self, point_ids: Iterable[str]) -> None:
-        """Record that points are no longer stored."""
-        for point_id in point_ids:
-            self._unset(point_id)
-            if self._touched is not None:
-                self._touched.add(point_id)
-
-    @contextmanager
-    def touching(self) -> Iterator[None]:
-        """Remember what changes while the block reads the server's points."""
-        self._touched = set()
-        try:
-            yield
-        finally:
-            self._touched = None
-
-    def end_touching(self, there: AbstractSet[str]) -> set[str]:
-        """Drop points that are not on the server, and return those `there` whose terms are not known."""
-        touched = self._touched or set()
-        for point_id in self._terms.keys() - there - touched:
-            self._unset(point_id)
-        return set(there) - self._terms.keys() - touched
-
-    def learn(self, point_id: str, indices: Sequence[int]) -> None:
-        """Record the terms of a point that was read, unless it was written or removed in the meantime."""
-        if point_id not in (self._touched or ()):
-            self._set(point_id, indices)
-
-    def weighted(self, query: SparseVector) -> SparseVector:
-        """Return the query with each weight multiplied by its term's rarity; see `VectorStore.search`."""
-        return SparseVector(
-            list(query.indices),
-            [weight * self._rarity(index) for index, weight in zip(query.indices, query.values, strict=True)],
-        )
-
-    def _rarity(self, index: int) -> float:
-        having = self._having[index]
-        return math.log(1 + (self._documents - having + 0.5) / (having + 0.5))
-
-    def _set(self, point_id: str, indices: Sequence[int]) -> None:
-        self._unset(point_id)
-        self._terms[point_id] = array("I", indices).tobytes() if indices else _NONE
-        self._having.update(indices)
-        self._documents += bool(indices)
-
-    def _unset(self, point_id: str) -> None:
-        kept = self._terms.pop(point_id, _NONE)
-        if kept:
-            indices = array("I")
-            indices.frombytes(kept)
-            self._documents -= 1
-            for index in indices:
-                self._having[index] -= 1
-                if not self._having[index]:
-                    del self._having[index]
+def _sparse(terms: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=list(terms.indices), values=list(terms.values))

@@ -100,7 +100,7 @@ class Means:
         import numpy as np
 
         for collection in Collection:
-            self.sizes[collection] = size = await store.size(collection)
+            self.sizes[collection] = size = await store.count(collection)
             before = self._known[collection][0] if collection in self._known else 0
             if size <= before * _GROWN:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -22,9 +22,9 @@ from learning_memory_server.system.files import make_private_directory, mark_reb
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
+    from learning_memory_server.index.engines.availability import Availability
     from learning_memory_server.index.engines.base import VectorStore
     from learning_memory_server.index.engines.qdrant import QdrantStore
-    from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.server.settings import Settings
 
 log = structlog.get_logger()
@@ -89,20 +89,6 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
         return exact[0]
 
     return chunker
-
-
-async def server_version(settings: Settings, url: str) -> dict[str, Any]:
-    """Ask a Qdrant server for its version, without opening or creating anything; see `Availability.describe`."""
-    from learning_memory_server.index.engines.qdrant_requests import Requests
-
-    requests = Requests(
-        urls_of(url), settings.qdrant_key, timeouts.REACH, allow_plaintext_key=settings.qdrant_allow_plaintext_key
-    )
-    try:
-        requests.availability.version = await requests.version()
-        return requests.availability.describe()
-    finally:
-        await requests.close()
 
 
 def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:

@@ -34,6 +34,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.index.document import SHAPES
+from learning_memory_server.index.engines.availability import Availability
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
@@ -65,7 +66,6 @@ from learning_memory_server.system.locking import hold
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.index.engines.base import VectorStore
-    from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.index.reconciling import DocumentSource
     from learning_memory_server.lessons.clusters.fitting import Fitting
     from learning_memory_server.server.settings import Settings
@@ -94,8 +94,6 @@ class Indexed(Stores):
         self.outdated = OutdatedPoints(settings.outdated_file)
         self.availability: Availability | None = None
         if settings.qdrant_url:
-            from learning_memory_server.index.engines.qdrant_requests import Availability
-
             self.availability = Availability()
         open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
         self.index = VectorIndex(

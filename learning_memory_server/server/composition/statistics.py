@@ -60,7 +60,7 @@ class Statistics:
                 # Unknown until the index has been compared with the journal.
                 **({} if services.writer.missing is None else {"pending": services.writer.missing}),
                 **({"bytes": sizes[1]} if folder else {}),
-                **(services.availability.describe() if services.availability else {}),
+                **(services.availability.refusal() if services.availability else {}),
             },
             "journal": {"bytes": sizes[0], "damaged_lines": damaged},
             **({"notice": " ".join(notices)} if (notices := journal_notices(services.journal, damaged)) else {}),

@@ -203,15 +203,12 @@ class MemoryStats(TypedDict):
 class IndexStats(TypedDict):
     """The index. `pending` points are missing from it; that is not known before it has been compared.
 
-    On a server, its `version`, and whether that is one that was `tried`; and if it has `refused` to read or write, why,
-    and the `retry_seconds` until it is asked again.
+    If a server has `refused` to read or write: why, and the `retry_seconds` until it is asked again.
     """
 
     engine: str
     complete: bool
     pending: NotRequired[int]
-    version: NotRequired[str]
-    tried: NotRequired[bool]
     refused: NotRequired[str]
     retry_seconds: NotRequired[int]
     bytes: NotRequired[int]

@@ -68,7 +68,7 @@ async def test_a_server_that_works_is_green_and_left_unchanged(look: Look, doubl
     (finding,) = await look()
     assert (finding.level, finding.sentence) == (Level.GREEN, "Qdrant 1.18.3.")
     changing = [each for each in double.asked[before:] if each.method != "GET"]
-    assert [each.body for each in changing] == [{"points": []}, {"actions": []}]
+    assert [each.body for each in changing] == [{"actions": []}, {"points": []}]
 
 
 @pytest.mark.parametrize(

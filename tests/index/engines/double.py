@@ -48,7 +48,7 @@ async def opened(store: _Store, *specs: CollectionSpec) -> AsyncIterator[_Store]
 
 async def answering(store: QdrantStore) -> None:
     """Wait until the store's circuits have seen that the server answers again."""
-    availability = store.requests.availability
+    availability = store.server.availability
     async with asyncio.timeout(MINUTES):
         while availability.is_open:
             await asyncio.sleep(0.01)

@@ -50,7 +50,7 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
     "busy at odds with itself": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="soon"),
         RefusedError,
-        "status 429",
+        "limits how often it is asked.",
     ),
     "internal error": (
         answers(500, refusal("Service internal error: task panicked at /qdrant/storage/x")),

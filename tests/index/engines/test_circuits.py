@@ -9,11 +9,10 @@ import pytest
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUnavailableError
+from learning_memory_server.index.engines.availability import Availability
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_errors import RequestKind
-from learning_memory_server.index.engines.qdrant_requests import Availability
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened, serving
 from tests.index.engines.double_engine import Answer, recorded
@@ -23,46 +22,34 @@ from tests.support import within
 SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def left(server: Availability, kind: RequestKind = RequestKind.WRITE, collection: str = "a") -> float:
-    """Return how long a pause will last, 0 if there is none."""
-    try:
-        server.require(kind, collection)
-    except StorageUnavailableError as error:
-        return error.retry_seconds or 0.0
-    return 0.0
-
-
 @pytest.mark.slow
 @fast_forward
 async def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
-    server, refusal = Availability(), RefusedError("No.", hint="Ask for more.")
+    admission, refusal = Availability().writes, RefusedError("No.", hint="Ask for more.")
     for seconds in SECONDS:
-        server.refused(RequestKind.WRITE, None, refusal, None)
+        admission.refused(refusal, None)
         assert refusal.retry_seconds == seconds
         # A request that was on its way by then does not make it longer.
-        server.refused(RequestKind.WRITE, None, RefusedError("No."), None)
+        admission.refused(RefusedError("No."), None)
         await asyncio.sleep(seconds - 0.5)
-        assert left(server)
+        assert admission.refusal
         await asyncio.sleep(0.6)
-        assert not left(server)
-    server.answered(RequestKind.WRITE, "a")
-    server.refused(RequestKind.WRITE, None, refusal, None)
-    assert left(server) == pytest.approx(1, abs=0.2)
-    with pytest.raises(RefusedError, match=r"^No\.$") as caught:
-        server.require(RequestKind.WRITE, "b")
-    assert caught.value.hint == "Ask for more."
+        assert not admission.refusal
+    admission.answered()
+    admission.refused(refusal, None)
+    again = admission.refusal
+    assert again
+    assert (type(again), again.message, again.hint) == (RefusedError, "No.", "Ask for more.")
+    assert again.retry_seconds == pytest.approx(1, abs=0.2)
 
 
 @pytest.mark.parametrize("said", [None, 3.0, 60.0])
-@pytest.mark.parametrize("collection", [None, "a"])
-@pytest.mark.parametrize("kind", [RequestKind.READ, RequestKind.WRITE])
+@pytest.mark.parametrize("kind", ["reads", "writes"])
 @fast_forward
-async def test_a_pause_that_is_over_is_not_reported(
-    kind: RequestKind, collection: str | None, said: float | None
-) -> None:
+async def test_a_pause_that_is_over_is_not_reported(kind: str, said: float | None) -> None:
     server, refusal = Availability(), RefusedError("No.")
     for _ in range(3):
-        server.refused(kind, collection, refusal, said)
+        getattr(server, kind).refused(refusal, said)
         assert server.refusal()["refused"] == "No."
         assert server.refusal()["retry_seconds"] == pytest.approx(refusal.retry_seconds, abs=1)
         await asyncio.sleep((refusal.retry_seconds or 0.0) + 0.1)
@@ -70,13 +57,21 @@ async def test_a_pause_that_is_over_is_not_reported(
         assert server.refusal() == {}
 
 
-async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
-    server = Availability()
-    server.refused(RequestKind.WRITE, "a", RefusedError("No."), 60.0)
-    assert left(server, RequestKind.WRITE, "a") == pytest.approx(60, abs=1)
-    assert not left(server, RequestKind.WRITE, "b")
-    assert not left(server, RequestKind.READ, "a")
-    assert not left(server, RequestKind.CREATE, "a")
+async def test_a_refusal_to_write_does_not_stop_reading_and_one_about_a_collection_stops_nothing(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble
+) -> None:
+    async with cluster(tmp_path, spec, double) as store:
+        double.refuse(recorded("read-only key: upsert"), only=lambda each: each.method == "PUT")
+        for _ in range(3):
+            with pytest.raises(RefusedError, match="may not write"):
+                await store.upsert("notes", [point(1)])
+            assert await store.count("notes") == 0
+        assert len([each for each in double.asked if each.method == "PUT"]) == 1
+        double.refuse(recorded("token for another collection: info"))
+        for _ in range(3):
+            with pytest.raises(RefusedError, match="may not use collection"):
+                await store.count("notes")
+        assert store.server.availability.reads.refusal is None
 
 
 @pytest.mark.parametrize("lost", [Wrong.CLOSES_KEPT, Wrong.RESETS_KEPT])
@@ -106,7 +101,7 @@ async def test_who_loses_a_new_connection_too_is_not_asked_again(
         with pytest.raises(NoAnswerError):
             await store.upsert("notes", [point(1)])
         assert len([each for each in double.asked if each.method == "PUT"]) == 2
-        assert store.requests.availability.is_open
+        assert store.server.availability.is_open
 
 
 @asynccontextmanager
@@ -138,7 +133,7 @@ async def test_an_address_that_hangs_is_passed_over_until_it_is_back(
     now = asyncio.get_running_loop().time
     async with cluster(tmp_path, spec, double, second) as store:
         returned: list[float] = []
-        store.requests.availability.listeners.append(lambda: returned.append(now()))
+        store.server.availability.listeners.append(lambda: returned.append(now()))
         double.refuse(Wrong.HANGS)
         began = now()
         await store.upsert("notes", [point(1)])
@@ -167,7 +162,7 @@ async def test_while_no_address_answers_requests_fail_at_once_and_each_is_probed
     now = asyncio.get_running_loop().time
     async with cluster(tmp_path, spec, double, second) as store:
         returned: list[float] = []
-        store.requests.availability.listeners.append(lambda: returned.append(now()))
+        store.server.availability.listeners.append(lambda: returned.append(now()))
         for node in (double, second):
             node.refuse(Wrong.RESETS)
         both = f"{double.server_port}, 127.0.0.1:{second.server_port} cannot be reached"
@@ -245,7 +240,7 @@ async def test_a_proxy_without_a_server_behind_it_opens_the_circuit(
         for _ in range(3):
             with pytest.raises(NoAnswerError, match="status 503"):
                 await store.count("notes")
-        assert store.requests.availability.is_open
+        assert store.server.availability.is_open
         double.heal()
         await answering(store)
         assert await store.count("notes") == 0

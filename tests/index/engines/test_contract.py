@@ -44,10 +44,11 @@ async def test_a_collection_callers_refuse_is_not_used(bare_store: VectorStore, 
 
     await bare_store.ensure(replace(spec, about={"model": "m1"}))
     await bare_store.upsert("notes", [point(1)])
-    assert await bare_store.size("notes") == 1
+    assert await bare_store.is_intact("notes")
     theirs = replace(spec, about={"model": "m2"}, refuses=refuses)
     await bare_store.ensure(theirs)
-    assert await bare_store.count("notes") == await bare_store.size("notes") == 0
+    assert await bare_store.count("notes") == 0
+    assert await bare_store.is_intact("notes")
     await bare_store.upsert("notes", [point(2)])
     assert await bare_store.ensure(theirs) is None
     assert numbers(await bare_store.scroll("notes")) == [2]
@@ -66,7 +67,8 @@ async def test_a_rebuilt_collection_has_what_was_written(store: VectorStore, spe
     assert await ids_where(store, Filter(matches=(("tags", "new"),))) == [3]
     assert await store.ensure(spec) is None
     await store.upsert("notes", [point(4)])
-    assert await store.count("notes") == await store.size("notes") == 2
+    assert await store.count("notes") == 2
+    assert await store.is_intact("notes")
 
 
 async def test_an_interrupted_rebuild_can_be_resumed_or_begun_again(store: VectorStore, spec: CollectionSpec) -> None:

@@ -246,13 +246,13 @@ async def test_an_empty_collection_answers_the_same_whether_it_was_made_or_will_
         await store.delete("notes", [uid(1)])
         await store.flush()
         assert await store.retrieve("notes", [uid(1)], with_vectors=True) == await store.scroll("notes") == []
-        assert await store.count("notes", Filter((("project", "a"),))) == await store.size("notes") == 0
-        assert await store.former_ids("notes") == set()
+        assert await store.count("notes", Filter((("project", "a"),))) == await store.count("notes") == 0
+        assert await store.is_intact("notes")
         for query in (EAST, WORD):
             assert await store.search("notes", query, limit=3, where=Filter((("project", "a"),))) == []
 
         await store.upsert("notes", points(3))
-        assert await store.size("notes") == 3
+        assert await store.count("notes") == 3
         assert await store.ensure(spec) is None
         for kept in ([], [0, 1]):
             rebuild = await store.rebuild(spec, resume=False)
@@ -260,4 +260,4 @@ async def test_an_empty_collection_answers_the_same_whether_it_was_made_or_will_
             await rebuild.finish(list(map(uid, kept)))
             assert numbers(await store.scroll("notes")) == kept
     async with opened(made_by(index), spec) as store:
-        assert await store.size("notes") == 2
+        assert await store.count("notes") == 2

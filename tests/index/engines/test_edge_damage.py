@@ -144,7 +144,7 @@ async def test_a_death_while_a_collection_is_given_up_leaves_it_or_its_successor
         (used / "notes" / "edge_config.json").write_text("{}")
     async with opened(EdgeStore(used), wanted) as store:
         await store.upsert("notes", [Point(uid(9), [1.0] * wanted.dimension, {})])
-        await store.remove_given_up()
+        await store.tidy(lambda _: set())
         assert names(used) == ["notes"]
         assert await store.count("notes") == 1
 

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from qdrant_client import models
 
 from learning_memory_server.errors import (
     InvalidSettingsError,
@@ -21,7 +22,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, SparseVector
 from learning_memory_server.index.engines.owner import Owner, open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_errors import RequestKind
+from learning_memory_server.index.engines.qdrant_server import Ask
 from learning_memory_server.system import timeouts
 from tests.index.engines import points
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened
@@ -35,6 +36,7 @@ SPEC = CollectionSpec(
     "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at"), variant="m1"
 )
 KEY = "sk-very-secret"
+KEYWORD = models.PayloadSchemaType.KEYWORD
 
 ASKING = {name: operation for name, operation in points.OPERATIONS.items() if name != "search_no_terms"}
 """The operations that send a request: there is nothing to ask for without terms."""
@@ -110,12 +112,34 @@ async def test_the_servers_reason_says_that_a_collection_is_missing(
     assert error.message == "Collection `notes` does not exist."
 
 
+ANSWERED: dict[str, Ask[object]] = {
+    "version": lambda client: client.info(),
+    "collection info": lambda client: client.get_collection("notes"),
+    "cluster: collection info": lambda client: client.get_collection("notes"),
+    "cluster: status": lambda client: client.cluster_status(),
+    "read-only key: list": lambda client: client.get_collections(),
+    "disk full: create collection": lambda client: client.create_collection("notes"),
+    "index creation done": lambda client: client.create_payload_index("notes", "owner", KEYWORD),
+    "full key: change of no aliases": lambda client: client.update_collection_aliases([]),
+    "upsert done": lambda client: client.upsert("notes", []),
+    "delete": lambda client: client.delete("notes", [1]),
+    "count": lambda client: client.count("notes"),
+    "disk full: query": lambda client: client.query_points("notes"),
+}
+
+
+@pytest.mark.parametrize("situation", ANSWERED)
+async def test_what_real_servers_answered_is_understood(server: Stub, store: QdrantStore, situation: str) -> None:
+    answers(200, recorded(situation).body)(server)
+    assert await store.server.read(ANSWERED[situation])
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_server_that_never_answers_times_out(
     server: Stub, store: QdrantStore, operation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     never_answers(server)
-    monkeypatch.setattr(store.requests, "_timeout", 0.05)
+    monkeypatch.setattr(store.server, "_timeout", 0.05)
     error = await failure(store, operation)
     assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} cannot be reached: it does not answer in time."
 
@@ -243,7 +267,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
         double.asked.clear()
         double.refuse(Wrong.HANGS)
         with monkeypatch.context() as patch:
-            patch.setattr(store.requests, "_timeout", 0.05)
+            patch.setattr(store.server, "_timeout", 0.05)
             for _ in range(3):
                 with pytest.raises(NoAnswerError, match="does not answer in time"):
                     await store.upsert("notes", [point(1)])
@@ -256,7 +280,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
         double.heal()
         await answering(store)
         await store.upsert("notes", [point(1)])
-        store.requests.availability.answered(RequestKind.READ, "")
+        store.server.availability.reads.answered()
         assert await store.count("notes") == 1
     # What the probes wrote is nothing.
     upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]
@@ -268,17 +292,44 @@ async def test_a_read_waits_less_than_a_write(
     server: Stub, store: QdrantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
-    monkeypatch.setattr(store.requests, "_timeout", 2 * MINUTES)
+    monkeypatch.setattr(store.server, "_timeout", 2 * MINUTES)
     never_answers(server)
     async with asyncio.timeout(MINUTES):
         with pytest.raises(StorageUnavailableError, match="does not answer in time"):
             await store.count("notes")
 
 
-def test_the_vendors_client_and_its_models_are_not_loaded() -> None:
-    loads = "import sys, learning_memory_server.index.engines.qdrant; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"qdrant_client", "grpc", "pydantic"}.intersection(loaded)
+LOOKS: Final = """
+import asyncio, sys
+from pathlib import Path
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.hub import main
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
+
+async def look():
+    _, folder, *url = sys.argv
+    settings = Settings(storage_path=Path(folder), embedding_backend="hashing", qdrant_url=next(iter(url), None))
+    async with open_services(settings, purpose="a test") as services:
+        print("qdrant_client" in sys.modules, file=sys.stderr)
+        try:
+            await services.writer.complete()
+        except LearningMemoryError as error:
+            print(type(error).__name__, file=sys.stderr)
+        print("qdrant_client" in sys.modules, file=sys.stderr)
+
+asyncio.run(look())
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"), [((), ["False", "False"]), (("http://127.0.0.1:1",), ["False", "NoAnswerError", "True"])]
+)
+def test_the_vendors_client_is_loaded_only_when_an_index_on_a_server_is_opened(
+    tmp_path: Path, url: tuple[str, ...], seen: list[str]
+) -> None:
+    looked = [sys.executable, "-c", LOOKS, str(tmp_path), *url]
+    assert subprocess.run(looked, capture_output=True, text=True, check=True).stderr.split() == seen
 
 
 @pytest.mark.parametrize("query", [EAST, points.WORD], ids=["vector", "terms"])

@@ -12,7 +12,10 @@ from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from tests.index.engines.double import QdrantDouble, Request, Wrong, opened, store_of
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import limiting_requests
+from tests.fast_forward import fast_forward
+from tests.index.engines.double import QdrantDouble, Request, Wrong, answering, opened, store_of
 from tests.index.engines.points import EAST, NORTH, WORD, numbers, uid, worded as point
 
 
@@ -41,7 +44,8 @@ async def test_nobody_finds_what_is_anothers(ann: QdrantStore, bob: QdrantStore)
     assert await bob.search("notes", WORD, limit=9) == []
     assert await bob.retrieve("notes", [uid(1)]) == []
     assert await bob.scroll("notes") == await bob.scroll("notes", with_vectors=True) == []
-    assert await bob.count("notes") == await bob.size("notes") == 0
+    assert await bob.count("notes") == 0
+    assert await bob.is_intact("notes")
     where = Filter(matches=(("project", "a"),), without=(("tags", "x"),))
     assert await bob.search("notes", EAST, limit=9, where=where) == []
 
@@ -83,7 +87,7 @@ async def test_every_read_names_the_owner_and_every_deletion_names_ids(
     await ann.scroll("notes", with_vectors=True)
     await ann.count("notes")
     await (await ann.rebuild(spec, resume=True)).finish([uid(1)])
-    await ann.former_ids("notes")
+    await ann.tidy(lambda _: set())
 
     mine = {"key": "owner", "match": {"value": open_owner(tmp_path / "ann" / "owner.json").name}}
     assert len(reads(double)) > 9
@@ -129,9 +133,10 @@ async def test_rarity_follows_what_is_written_removed_and_lost(
     await ann.delete("notes", [uid(2)])
     lost = open_owner(tmp_path / "ann" / "owner.json").outside(uid(3))
     double.engine.client.delete(f"notes-{spec.variant}-1", [lost])
-    assert (await ann.size("notes"), await ann.count("notes")) == (5, 4)
+    assert not await ann.is_intact("notes")
     await ann.scroll("notes")
-    assert await ann.size("notes") == 4
+    assert await ann.is_intact("notes")
+    assert await ann.count("notes") == 4
 
     async with opened(store_of(double.url, tmp_path / "ann" / "owner.json"), spec) as again:
         assert await ann.search("notes", WORD, limit=1) == await again.search("notes", WORD, limit=1)
@@ -177,11 +182,50 @@ async def test_what_is_forgotten_leaves_every_collection_one_was_ever_in(
     another = replace(spec, variant="abcdef012345")
     async with opened(store_of(double.url, tmp_path / "ann" / "owner.json"), another) as after:
         await after.upsert("notes", [point(1), point(2)])
-        assert await after.former_ids("notes") == {uid(1), uid(2)}
+        await after.tidy({"notes": {uid(1), uid(2)}}.__getitem__)
+        assert numbers(await ann.scroll("notes")) == [1, 2]
         await after.delete("notes", [uid(1)])
-        assert await after.former_ids("notes") == {uid(2)}
     assert numbers(await ann.scroll("notes")) == [2]
     assert await bob.count("notes") == 2
+
+    # What was forgotten before, or while the server was away.
+    async with opened(store_of(double.url, tmp_path / "ann" / "owner.json"), another) as after:
+        await after.tidy(lambda _: set())
+        assert await ann.count("notes") == 0
+        assert await after.count("notes") == 1
+        double.asked.clear()
+        await after.tidy(lambda _: set())
+        assert not double.asked
+    assert await bob.count("notes") == 2
+
+
+@fast_forward
+async def test_a_write_that_was_given_up_and_arrives_after_its_removal_is_removed_again(
+    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path
+) -> None:
+    async with opened(store_of(double.url, tmp_path / "owner.json"), spec) as store:
+        await store.upsert("notes", [point(2)])
+        assert await store.is_intact("notes")
+        double.asked.clear()
+        double.refuse(Wrong.HANGS, only=lambda each: each.method == "PUT" and bool(each.body["points"]))
+        with limiting_requests(0.5), pytest.raises(NoAnswerError):
+            await store.upsert("notes", [point(1)])
+        (late,) = [each for each in double.asked if each.method == "PUT" and each.body["points"]]
+        double.heal()
+        await answering(store)
+        await store.delete("notes", [uid(1)])
+        with double.turn:
+            double.engine.answer(*late)
+        for _ in range(2):
+            assert not await store.is_intact("notes")
+        assert await store.count("notes") == 2
+        await asyncio.sleep(timeouts.ARRIVAL + 1)
+        assert await store.is_intact("notes")
+        assert numbers(await store.scroll("notes")) == [2]
+        double.asked.clear()
+        await asyncio.sleep(timeouts.ARRIVAL + 1)
+        assert await store.is_intact("notes")
+        assert [each.path.rpartition("/")[2] for each in double.asked] == ["count"]
 
 
 async def test_who_leaves_a_server_leaves_nothing_there_and_takes_nothing_of_others(
