@@ -185,6 +185,12 @@ def test_files_that_are_no_longer_read_are_named_left_out_of_archives_and_remove
     old = storage / "journal" / "trials.jsonl", storage / "refusals.json", storage / "refusals.json.corrupt-1"
     for each in old:
         each.write_bytes((SAMPLES / "journal-4" / "trials.jsonl").read_bytes())
+    drawn = storage / "map"
+    drawn.mkdir()
+    (drawn / "full.npz").touch()
+    (drawn / "CACHEDIR.TAG").touch()
+    (storage / "maps-of-mine.txt").touch()
+    old = old[0], drawn, *old[1:]
     said = f"An earlier version wrote {', '.join(each.name for each in old)}, which is no longer read"
     assert in_line(run("doctor").stdout).count(said) == 1
     assert run("backup", str(tmp_path / "all.tar.gz")).exit_code == 0
@@ -194,3 +200,4 @@ def test_files_that_are_no_longer_read_are_named_left_out_of_archives_and_remove
     assert all(each.exists() for each in old)
     run("forget", "--purge", "--yes")
     assert not any(each.exists() for each in old)
+    assert (storage / "maps-of-mine.txt").exists()
