@@ -121,7 +121,7 @@ REMOVED: Final = frozenset(
 )
 """Keys of the file that once were settings."""
 RETIRED: Final = ("refusals.json", "map")
-"""Files and folders in the storage folder that earlier versions wrote, and that are no longer read. A purge removes them."""
+"""What earlier versions wrote into the storage folder, and no version reads. A purge removes these files and folders."""
 
 _OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path", "exclude"))
 """Settings in which a session may differ from its hub, those that have led it there, and what a hub reads anew."""

@@ -135,7 +135,9 @@ class Dashboard:
         """Return the clusters of each axis, how many entries are on it, and how many it needs."""
         # All wait for a child that is starting.
         found = await asyncio.gather(*(self._clusters(axis, project, numbers) for axis in Axis))
-        on_axis = await asyncio.to_thread(lambda: Counter(axis for entry in entries for axis in Axis if is_on(axis, entry)))
+        on_axis = await asyncio.to_thread(
+            lambda: Counter(axis for entry in entries for axis in Axis if is_on(axis, entry))
+        )
         return {axis.value: {"wanted": on_axis[axis], **view} for axis, view in zip(Axis, found, strict=True)}
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:

@@ -281,8 +281,7 @@ async def one_theme(services: Services) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [(nothing, "Nothing recurs yet."), (one_entry, "1 of 20"), (one_theme, "24 entries about")],
+    ("content", "words"), [(nothing, "Nothing recurs yet."), (one_entry, "1 of 20"), (one_theme, "24 entries about")]
 )
 def test_small_stores_look_meant(
     look: Look, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str

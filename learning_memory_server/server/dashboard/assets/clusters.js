@@ -23,7 +23,7 @@ LM.views.push({
     view.append(...LM.kept(
       LM.make("div", {class: "tools"}, LM.axisSwitcher(), hasEnough && LM.key()),
       axis.notice && LM.make("p", {class: "notice"}, LM.plain(axis.notice)),
-      isBehind && LM.make("p", {class: "notice"}, `${axis.compared.toLocaleString("en")} of ${axis.wanted.toLocaleString("en")} compared: the index is computed in the background. Later, make this page again: `, LM.act("dashboard")),
+      isBehind && LM.make("p", {class: "notice"}, `${axis.compared.toLocaleString("en")} of ${axis.wanted.toLocaleString("en")} compared so far: the others are compared in the background. Later, make this page again: `, LM.act("dashboard")),
     ));
     if (!hasEnough && !axis.notice) return view.append(LM.tooFew(name, axis));
     if (!shown.size) return view.append(LM.nothingFound());
