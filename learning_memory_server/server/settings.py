@@ -121,7 +121,7 @@ REMOVED: Final = frozenset(
 )
 """Keys of the file that once were settings."""
 RETIRED: Final = ("refusals.json", "map")
-"""What earlier versions wrote into the storage folder, and no version reads. A purge removes these files and folders."""
+"""Files and folders in the storage folder that earlier versions wrote, and no version reads. A purge removes them."""
 
 _OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path", "exclude"))
 """Settings in which a session may differ from its hub, those that have led it there, and what a hub reads anew."""
