@@ -1,10 +1,10 @@
 """Measure the dashboard's page as a store grows: the time to make it, its size, and the time until it is drawn.
 
-What is drawn is the overview, which comes first, and the map, which takes longest, if it is what the address names.
+What is drawn is the overview, which comes first, and the clusters.
 
 Drawing needs Chromium and playwright; without them only the file is measured. Making is timed twice: the first time
-includes the fits of all four axes and new frames of the map, the second finds both. The CPU seconds are those of both
-and of the children; on a busy machine they say more.
+includes the fits of all four axes, the second finds them. The CPU seconds are those of both and of the children; on a
+busy machine they say more.
 """
 
 import argparse
@@ -25,7 +25,6 @@ from learning_memory_server.server.settings import load_settings
 
 SIZES = (100, 1_000, 5_000, 20_000)
 _LOADS = 5
-_MAP = "clusters?map=shown"
 _DRAWN = """() => new Promise((done) => {
   const look = () => document.documentElement.dataset.drawn ? done(performance.now()) : requestAnimationFrame(look);
   look();
@@ -74,7 +73,8 @@ def measure(sizes: tuple[int, ...] = SIZES) -> None:
     settings = load_settings({})
     embedder = load_model(settings)
     print(
-        f"{'experiences':>12}{'first, s':>10}{'again, s':>10}{'CPU, s':>9}{'file, MB':>10}{'overview, s':>13}{'map, s':>9}"
+        f"{'experiences':>12}{'first, s':>10}{'again, s':>10}{'CPU, s':>9}{'file, MB':>10}{'overview, s':>13}"
+        f"{'clusters, s':>13}"
     )
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -82,11 +82,11 @@ def measure(sizes: tuple[int, ...] = SIZES) -> None:
             storage.mkdir(mode=0o700)
             asyncio.run(populate(storage, size, embedder))
             first, again, spent = asyncio.run(_make(storage, ScatteringEmbedder(embedder), file))
-            drawn = [_draw(file, view) for view in ("overview", _MAP)]
-            overview, its_map = ("no browser" if each is None else f"{each:.2f}" for each in drawn)
+            drawn = [_draw(file, view) for view in ("overview", "clusters")]
+            overview, clusters = ("no browser" if each is None else f"{each:.2f}" for each in drawn)
             megabytes = file.stat().st_size / 1e6
             print(
-                f"{size:>12,}{first:>10.1f}{again:>10.1f}{spent:>9.1f}{megabytes:>10.1f}{overview:>13}{its_map:>9}",
+                f"{size:>12,}{first:>10.1f}{again:>10.1f}{spent:>9.1f}{megabytes:>10.1f}{overview:>13}{clusters:>13}",
                 flush=True,
             )
 

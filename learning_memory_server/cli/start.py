@@ -51,7 +51,7 @@ from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
-"""Files in the storage folder that can be made again."""
+"""Files in the storage folder that can be made again, and `map`, which an earlier version made."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),
     *("sessions.json", PAUSE, "qdrant-owner.json", "archive.key", "outdated-points.json"),

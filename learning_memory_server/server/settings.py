@@ -120,8 +120,8 @@ REMOVED: Final = frozenset(
     )
 )
 """Keys of the file that once were settings."""
-RETIRED: Final = ("refusals.json",)
-"""Files in the storage folder that earlier versions wrote, and that no version reads. A purge removes them."""
+RETIRED: Final = ("refusals.json", "map")
+"""Files and folders in the storage folder that earlier versions wrote, and no version reads. A purge removes them."""
 
 _OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path", "exclude"))
 """Settings in which a session may differ from its hub, those that have led it there, and what a hub reads anew."""
@@ -269,8 +269,9 @@ class Settings(BaseModel):
 
     @property
     def retired_files(self) -> list[Path]:
-        """The files that are no longer read, and their copies that were set aside."""
-        return sorted(path for name in RETIRED for path in self.storage_path.glob(f"{name}*"))
+        """The files and folders that are no longer read, and their copies that were set aside."""
+        patterns = (pattern for name in RETIRED for pattern in (name, f"{name}.corrupt-*"))
+        return sorted(path for pattern in patterns for path in self.storage_path.glob(pattern))
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:

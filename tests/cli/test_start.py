@@ -114,6 +114,8 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     assert run("start", "--yes").exit_code == 0
     (storage / "mine.txt").touch()
     (storage / "hub.log.2").touch()
+    (storage / "map").mkdir()
+    (storage / "map" / "CACHEDIR.TAG").touch()
     (storage / "refusals.json").touch()
     (storage / "refusals.json.corrupt-1").touch()
     (storage / "shared.json").write_text("{}")
@@ -131,6 +133,7 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     assert list(cursor.iterdir()) == []
     assert list(copilot.rglob("*.*")) == []
     assert not (storage / "index").exists()
+    assert not (storage / "map").exists()
     refused = run("uninstall", "--yes", "--data", "--export", str(storage / "backups"))
     assert (refused.exit_code, "is removed with the data" in refused.stderr) == (1, True)
     assert "No data is left." in run("uninstall", "--yes", "--data", "--export", str(tmp_path / "safe")).stdout

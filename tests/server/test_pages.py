@@ -21,7 +21,7 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.learning import DASHBOARD_URI
 from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.ipc.jsonrpc import APPS
-from tests.server.dashboard.making import CALLER, dashboard_of, entry, learn, store
+from tests.server.dashboard.making import CALLER, entry, learn, store
 
 UNDER_A_BORDER = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
 """What clients are told of the page: nothing has to be allowed for it."""
@@ -40,8 +40,7 @@ def rendering(server: Any) -> Client:
 
 
 def server_of(services: Services) -> Any:
-    offered = services.injectable()
-    return build_server(Calls({**offered, type(services.dashboard): dashboard_of(services)}, CALLER))
+    return build_server(Calls(services.injectable(), CALLER))
 
 
 def test_the_names_are_those_of_the_extension() -> None:

@@ -57,7 +57,6 @@ from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.dashboard.document import Dashboard
-from learning_memory_server.server.dashboard.map_layout import LandmarkStore
 from learning_memory_server.server.exclusion import Exclusion
 from learning_memory_server.sharing.review import Review
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
@@ -208,7 +207,7 @@ class Services(Indexed):
         self.hooks = Hooks(self.advisor)
         self.review = Review(self.answers, collector, self.shared, self.value_log)
         self.statistics = Statistics(self)
-        self.dashboard = Dashboard(self, LandmarkStore(settings.storage_path / "map"))
+        self.dashboard = Dashboard(self)
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""

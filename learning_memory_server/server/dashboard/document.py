@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
-from learning_memory_server.index.document import Collection, is_on, point_id
+from learning_memory_server.index.document import is_on
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.lessons.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
@@ -36,18 +36,13 @@ from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import Budget
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.lessons.clusters.clusters import AxisClusters
     from learning_memory_server.lessons.effects import Effects
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.dashboard.map_layout import LandmarkStore
 
 _SENT: Final = 5.0  # Seconds after which the page has been sent, and its RAM can be given back
-_DIGITS: Final = 4  # Of a place on the map: a ten-thousandth is less than a pixel
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +50,6 @@ class Dashboard:
     """Gathers the page's data."""
 
     services: Services
-    frames: LandmarkStore
 
     async def document(
         self,
@@ -138,62 +132,28 @@ class Dashboard:
         return [fields(Answerable, each) for each in sorted(found, key=lambda each: (each.since, each.id))]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
-        """Return the map and the clusters of each axis, and how many entries it needs; or why there is none."""
-        try:
-            # Both wait for a child that is starting.
-            places, *clusters = await asyncio.gather(
-                self._places(entries), *(self._clusters(axis, project, numbers) for axis in Axis)
-            )
-        except LearningMemoryError as error:
-            return {axis.value: {"of": [], "places": [], "clusters": [], "notice": error.sentence} for axis in Axis}
-        return {axis.value: {**places[axis], **found} for axis, found in zip(Axis, clusters, strict=True)}
-
-    async def _places(self, entries: Sequence[Ghap]) -> dict[Axis, dict[str, Any]]:
-        """Return where the entries are that are in the index, on each axis, and how many `wanted` to be."""
-        import numpy as np
-
-        def sorted_rows(found: Mapping[str, NDArray[np.float32]]) -> tuple[list[str], NDArray[np.float32]]:
-            # Sorted, because the order of writing must not matter.
-            return (ids := sorted(found)), np.array([found[point] for point in ids], np.float32)
-
-        index = self.services.index
-        rows = {
-            axis: await asyncio.to_thread(sorted_rows, found)
-            for axis in Axis
-            if (found := await index.vectors(Collection.of(axis)))
-        }
-        matrices: dict[str, NDArray[np.float32]] = {axis: matrix for axis, (_, matrix) in rows.items()}
-        origins: dict[str, str] = {axis: await index.origin(Collection.of(axis)) for axis in rows}
-        forgotten = len(self.services.collector.forgotten_ids())
-        frames = await self.frames.current(matrices, forgotten, origins)
-
-        def place(axis: Axis, numbers: Mapping[str, int]) -> dict[str, Any]:
-            if axis not in rows:
-                return {"of": [], "places": []}
-            ids, matrix = rows[axis]
-            placed = frames[axis].places_of(matrix).astype(float).round(_DIGITS).tolist()
-            shown = {numbers[point]: at for point, at in zip(ids, placed, strict=True) if point in numbers}
-            return {"of": sorted(shown), "places": [shown[number] for number in sorted(shown)]}
-
-        def place_all() -> dict[Axis, dict[str, Any]]:
-            numbers = {point_id("ghap", entry.id): number for number, entry in enumerate(entries)}
-            wanted = Counter(axis for entry in entries for axis in Axis if is_on(axis, entry))
-            return {axis: place(axis, numbers) | {"wanted": wanted[axis]} for axis in Axis}
-
-        return await asyncio.to_thread(place_all)
+        """Return the clusters of each axis, how many entries are on it, and how many it needs."""
+        # All wait for a child that is starting.
+        found = await asyncio.gather(*(self._clusters(axis, project, numbers) for axis in Axis))
+        on_axis = await asyncio.to_thread(
+            lambda: Counter(axis for entry in entries for axis in Axis if is_on(axis, entry))
+        )
+        return {axis.value: {"wanted": on_axis[axis], **view} for axis, view in zip(Axis, found, strict=True)}
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
+        """Return the clusters of an axis, the entries in none, and how many were compared; or why there are none."""
         clusterer = self.services.clusterer
-        needed = {"needed": clusterer.least(axis)}
+        nothing: dict[str, Any] = {"needed": clusterer.least(axis), "compared": 0, "clusters": [], "alone": []}
         try:
             found: AxisClusters = await clusterer.cluster_axis(axis, project, Budget(index=timeouts.DASHBOARD_SETTLE))
         except InsufficientDataError:
-            return {**needed, "clusters": []}
+            return nothing
         except LearningMemoryError as error:
-            return {**needed, "clusters": [], "notice": error.message}
+            return {**nothing, "notice": error.sentence}
         now = self.services.clock()
         view: dict[str, Any] = {
-            **needed,
+            "needed": clusterer.least(axis),
+            "compared": found.total,
             "clusters": [
                 {
                     **value_views.cluster(cluster, now),
@@ -202,6 +162,7 @@ class Dashboard:
                 }
                 for cluster in found.clusters
             ],
+            "alone": [numbers[entry.id] for entry in found.noise if entry.id in numbers],
         }
         return {**view, "notice": found.explanation} if found.explanation else view
 

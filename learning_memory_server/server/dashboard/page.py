@@ -12,8 +12,8 @@ from learning_memory_server.system.invisible import shown
 VENDORED: Final = ("d3.min.js", "plot.umd.min.js")
 """The scripts of others: d3 7.9.2 and Observable Plot 0.6.17. Their licences and checksums are next to them."""
 OWN: Final = (
-    *("base.js", "address.js", "decide.js", "entry.js", "chart.js", "keyboard.js", "zoom.js"),
-    *("overview.js", "search.js", "reviews.js", "entries.js", "shared.js", "failures.js", "clusters.js", "map.js"),
+    *("base.js", "address.js", "decide.js", "entry.js", "chart.js", "keyboard.js"),
+    *("overview.js", "search.js", "reviews.js", "entries.js", "shared.js", "failures.js", "clusters.js"),
     *("values.js", "rules.js", "advice.js", "memories.js", "calibration.js", "chat.js", "start.js"),
 )
 """Our scripts, in the order in which they are run."""

@@ -1,6 +1,7 @@
 """What takes something out of the stored data for good: records that are forgotten, and secrets stored before."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -134,7 +135,10 @@ async def forget(
         purged = services.journal.purge()
         for path in services.settings.retired_files:
             with journal_errors(path):
-                files.remove(path)
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    files.remove(path)
         reply["removed"] = sum(purged.removed.values())
         reply["doubtful"] = [str(path) for path in purged.doubtful]
     return reply

@@ -108,7 +108,7 @@ async def get_cluster_members(
 
 @of_apps.tool("Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI)
 async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> dict[str, str]:
-    """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
+    """Show the user what was learned, as a page: clusters of experiences, calibration, values and advice."""
     experiences = counted(len(collector.list_resolved(EntryQuery(project=caller.project))), "experience")
     # Whether it does, the client alone knows: it may refuse a long page.
     return {"text": f"The client shows the user the dashboard of this project's {experiences}, if it can."}

@@ -182,9 +182,16 @@ def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) ->
 def test_files_that_are_no_longer_read_are_named_left_out_of_archives_and_removed_by_a_purge(
     run: Any, storage: Path, tmp_path: Path
 ) -> None:
-    old = storage / "journal" / "trials.jsonl", storage / "refusals.json", storage / "refusals.json.corrupt-1"
-    for each in old:
+    trials = storage / "journal" / "trials.jsonl"
+    refusals = [storage / "refusals.json", storage / "refusals.json.corrupt-1"]
+    for each in (trials, *refusals):
         each.write_bytes((SAMPLES / "journal-4" / "trials.jsonl").read_bytes())
+    drawn = storage / "map"
+    drawn.mkdir()
+    (drawn / "full.npz").touch()
+    (drawn / "CACHEDIR.TAG").touch()
+    (storage / "maps-of-mine.txt").touch()
+    old = [trials, drawn, *refusals]
     said = f"An earlier version wrote {', '.join(each.name for each in old)}, which is no longer read"
     assert in_line(run("doctor").stdout).count(said) == 1
     assert run("backup", str(tmp_path / "all.tar.gz")).exit_code == 0
@@ -194,3 +201,4 @@ def test_files_that_are_no_longer_read_are_named_left_out_of_archives_and_remove
     assert all(each.exists() for each in old)
     run("forget", "--purge", "--yes")
     assert not any(each.exists() for each in old)
+    assert (storage / "maps-of-mine.txt").exists()

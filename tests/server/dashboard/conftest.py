@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text, page
-from tests.server.dashboard.making import dashboard_of, fill, fill_more, store
+from tests.server.dashboard.making import fill, fill_more, store
 from tests.server.dashboard.seen import Seen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -65,7 +65,7 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Servi
             async with store(folder / "storage") as services:
                 await services.index.open()
                 await fill(services)
-                return as_text(await dashboard_of(services).document())
+                return as_text(await services.dashboard.document())
 
         file = folder / "page.html"
         with ThreadPoolExecutor(1) as other:

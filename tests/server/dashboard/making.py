@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ from learning_memory_server.model.rule import Origin, OriginKind, Rule, RuleCoun
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
 from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.dashboard.document import Dashboard
-from learning_memory_server.server.dashboard.map_layout import LandmarkStore, made
 from learning_memory_server.server.settings import load_settings
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.support import NOON, InProcessFitting, TickingClock, numbered
@@ -98,11 +95,6 @@ async def store(folder: Path) -> AsyncIterator[Services]:
     clock = TickingClock(NOON + timedelta(days=90))
     async with open_services(settings, purpose="a test", clock=clock, fitting=InProcessFitting()) as services:
         yield services
-
-
-def dashboard_of(services: Services) -> Dashboard:
-    """The dashboard, which makes frames in this process."""
-    return replace(services.dashboard, frames=LandmarkStore(services.settings.storage_path / "map", made))
 
 
 async def nothing(_services: Services) -> None:

@@ -9,7 +9,6 @@ VIEWS = (
     *("overview", "reviews", "entries", "failures", "clusters"),
     *("values", "rules", "advice", "memories", "calibration"),
 )
-MAP = "clusters?map=shown"
 
 
 class Seen:

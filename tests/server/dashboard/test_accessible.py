@@ -6,7 +6,7 @@ import axe_playwright_python
 import pytest
 
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
-from tests.server.dashboard.seen import MAP, VIEWS
+from tests.server.dashboard.seen import VIEWS
 
 pytestmark = IN_CHROMIUM
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
@@ -21,7 +21,7 @@ def test_axe_has_no_finding(look: Look, whole: Path, width: int, scheme: str) ->
     shown.evaluate(AXE.read_text("utf-8"))
     panels = [f"overview?show={name}" for name in [*shown.evaluate(_FIRST), "root_cause_0", "nothing"]]
     assert len(panels) >= 8
-    for address in (*VIEWS, MAP, "search?q=invoice", "search?q=nothing+has+this", "entries?outcome=falsified", *panels):
+    for address in (*VIEWS, "search?q=invoice", "search?q=nothing+has+this", "entries?outcome=falsified", *panels):
         seen.go(address)
         found = shown.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == [], address

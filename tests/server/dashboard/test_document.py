@@ -3,18 +3,21 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.model.entry import Anchor
-from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.model.entry import Anchor, Resolution
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
-from tests.server.dashboard.making import CALLER, THEMES, dashboard_of, entry, fill, learn, store
+from tests.server.dashboard.making import CALLER, THEMES, entry, fill, learn, store
 from tests.sharing.repositories import git
+from tests.support import NOON
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def quiet(doing: str, done: int = 0, total: int = 0) -> None:
 
 
 async def gathered(services: Services, project: str | None = None) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(as_text(await dashboard_of(services).document(project)))
+    document: dict[str, Any] = json.loads(as_text(await services.dashboard.document(project)))
     return document
 
 
@@ -53,17 +56,39 @@ async def test_an_empty_store_has_a_document(services: Services) -> None:
     await services.index.open()
     document = await gathered(services)
     assert document["entries"] == document["values"] == document["memories"] == []
-    assert [found["of"] for found in document["axes"].values()] == [[]] * len(Axis)
+    assert [(found["wanted"], found["compared"]) for found in document["axes"].values()] == [(0, 0)] * len(Axis)
 
 
 @pytest.mark.slow
-def test_every_experience_has_a_place_on_its_axes(filled: tuple[dict[str, Any], Any]) -> None:
+def test_every_experience_is_compared_on_its_axes(filled: tuple[dict[str, Any], Any]) -> None:
     document, _ = filled
     full, causes = document["axes"]["full"], document["axes"]["root_cause"]
-    assert sorted(full["of"]) == list(range(30))
-    assert len(full["places"]) == 30
     explained = [number for number, each in enumerate(document["entries"]) if "root_cause" in each]
-    assert sorted(causes["of"]) == explained
+    for axis, expected in ((full, list(range(30))), (causes, explained)):
+        assert axis["compared"] == axis["wanted"] == len(expected)
+        members = [number for cluster in axis["clusters"] for number in cluster["members"]]
+        assert sorted([*members, *axis["alone"]]) == expected
+
+
+@pytest.mark.slow
+async def test_what_is_like_no_cluster_comes_the_newest_first(services: Services) -> None:
+    odd = [
+        entry(number, goal=words, hypothesis=words, resolution=Resolution(OutcomeStatus.CONFIRMED, words, NOON))
+        for number, words in ((90, "Bake bread with less salt"), (91, "Tune the old piano by ear"))
+    ]
+    odd[1] = replace(odd[1], resolution=replace(odd[1].outcome, resolved_at=NOON + timedelta(days=1)))
+    await learn(services, *(entry(number) for number in range(30)), *odd)
+    document = await gathered(services)
+    alone = [document["entries"][number]["id"] for number in document["axes"]["full"]["alone"]]
+    assert alone == [odd[1].id, odd[0].id]
+
+
+@pytest.mark.slow
+async def test_what_is_not_in_the_index_yet_is_not_said_to_be_like_no_cluster(services: Services) -> None:
+    await learn(services, *(entry(number) for number in range(30)))
+    services.collector.add_resolved([entry(30)])
+    full = (await gathered(services))["axes"]["full"]
+    assert (full["wanted"], full["compared"], full["alone"]) == (31, 30, [])
 
 
 @pytest.mark.slow
@@ -111,7 +136,7 @@ async def test_of_a_very_long_memory_the_beginning_is_shown(services: Services) 
 async def test_a_project_has_only_its_own(services: Services) -> None:
     await learn(services, *(entry(number, project="mine" if number < 4 else "theirs") for number in range(10)))
     document = await gathered(services, "mine")
-    assert len(document["entries"]) == len(document["axes"]["full"]["of"]) == 4
+    assert len(document["entries"]) == document["axes"]["full"]["wanted"] == 4
     assert "theirs" not in json.dumps(document)
     assert document["axes"]["full"]["needed"] == 20
     assert document["axes"]["root_cause"]["needed"] == 8
@@ -129,29 +154,6 @@ async def test_a_value_is_at_its_cluster_though_a_projects_clusters_have_ids_of_
 
 
 @pytest.mark.slow
-async def test_a_new_entry_moves_no_other(services: Services) -> None:
-    await learn(services, *(entry(number) for number in range(30)))
-    dashboard = dashboard_of(services)
-
-    async def places() -> dict[str, list[float]]:
-        document = await dashboard.document()
-        full = document["axes"]["full"]
-        return {
-            document["entries"][number]["id"]: place for number, place in zip(full["of"], full["places"], strict=True)
-        }
-
-    before = await places()
-    (last,) = services.collector.add_resolved([entry(30)])
-    assert await services.persister.persist(last)
-    after = await places()
-    assert len(after) == 31
-    # The engine and the processor round in their own ways.
-    assert {name: after[name] for name in before} == {
-        name: pytest.approx(place, abs=2e-4) for name, place in before.items()
-    }
-
-
-@pytest.mark.slow
 async def test_what_became_of_files_is_told_of_a_project_whose_folder_is_known(
     services: Services, tmp_path: Path
 ) -> None:
@@ -164,15 +166,15 @@ async def test_what_became_of_files_is_told_of_a_project_whose_folder_is_known(
         for number, name in enumerate((CALLER.project, "acme/blog"))
     )
     services.collector.add_resolved([here, there])
-    document = await dashboard_of(services).document(None, {CALLER.project: str(folder)})
+    document = await services.dashboard.document(None, {CALLER.project: str(folder)})
     assert {each["id"]: each.get("freshness") for each in document["entries"]} == {
         here.id: "its file is gone",
         there.id: None,
     }
 
 
-async def test_without_an_index_everything_but_the_map_is_there(services: Services) -> None:
-    services.collector.add_resolved([entry(number) for number in range(3)])
+async def test_without_an_index_everything_but_the_clusters_is_there(services: Services) -> None:
+    await learn(services, *(entry(number) for number in range(3)))
 
     async def closed(_collection: object) -> dict[str, Any]:
         raise StorageUnavailableError("The disk is on fire.")
@@ -180,4 +182,6 @@ async def test_without_an_index_everything_but_the_map_is_there(services: Servic
     services.index.vectors = closed  # type: ignore[method-assign, assignment]
     document = await gathered(services)
     assert len(document["entries"]) == 3
-    assert document["axes"]["full"] == {"of": [], "places": [], "clusters": [], "notice": "The disk is on fire."}
+    full = document["axes"]["full"]
+    assert (full["wanted"], full["compared"], full["clusters"], full["alone"]) == (3, 0, [], [])
+    assert full["notice"] == "The disk is on fire."

@@ -8,13 +8,12 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
 
 from learning_memory_server.lessons.calibration import bins, forecasts_of, score, verdict
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import HOSTILE, THEMES, entry, fill_with_hostile_texts, learn, nothing
-from tests.server.dashboard.seen import MAP, VIEWS, Seen, count
+from tests.server.dashboard.seen import VIEWS, Seen, count
 
 pytestmark = IN_CHROMIUM
 
@@ -48,29 +47,29 @@ def test_clusters_are_in_words_with_what_they_teach_and_what_can_be_done(seen: S
     assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
 
 
-def test_the_map_beside_the_clusters_draws_experiences_with_outcomes(seen: Seen) -> None:
+def test_an_entry_like_no_cluster_has_the_shape_and_colour_of_its_outcome(seen: Seen) -> None:
     shown = seen.view("clusters")
-    shown.get_by_role("button", name="Map").click()
-    shown.locator("figure.chart").wait_for()
-    assert "map=shown" in shown.evaluate("location.hash")
-    assert count(shown, '[data-mark="dot"] path') == 30
-    # A circle, a diamond and a triangle.
-    shapes = shown.eval_on_selector_all('[data-mark="dot"] path', "all => all.map(one => one.getAttribute('d'))")
-    assert len(set(shapes)) == 3
-    # Colour is the outcome, here as elsewhere.
-    looks = shown.eval_on_selector_all(
-        '[data-mark="dot"] path', "all => all.map(one => `${one.getAttribute('d')} ${getComputedStyle(one).fill}`)"
+    shown.evaluate("LM.data.axes.full.alone = [0, 1, 10].map((at) => LM.data.entries.length - 1 - at); LM.render()")
+    signs = shown.locator("section", has_text="New, and like no cluster").locator(".links li > svg path")
+    looks = signs.evaluate_all("all => all.map((one) => `${one.getAttribute('d')} ${getComputedStyle(one).fill}`)")
+    assert len(looks) == len(set(looks)) == 3
+    # As the key beside the axes has them.
+    key = shown.locator(".key path").evaluate_all(
+        "all => all.map((one) => `${one.getAttribute('d')} ${getComputedStyle(one).fill}`)"
     )
-    assert len(set(looks)) == 3
-    shown.locator('[data-mark="dot"] path').last.hover()
-    tip = shown.locator('[data-mark="tip"]')
-    tip.get_by_text("case").first.wait_for()
-    assert re.search(r"confirmed|falsified|abandoned", tip.text_content() or "")
-    shown.locator('[data-mark="dot"] path').last.click()
-    assert "Hypothesis" in shown.locator("dialog[open]").inner_text()
-    shown.keyboard.press("Escape")
-    shown.get_by_role("button", name="root_cause").click()
-    expect(shown.locator('[data-mark="dot"] path')).to_have_count(15)
+    assert set(looks) == set(key)
+
+
+def test_an_address_of_the_map_that_earlier_pages_drew_opens_the_clusters(seen: Seen) -> None:
+    for address in ("map", "/map?axis=root_cause", "clusters?map=shown"):
+        shown = seen.page
+        shown.goto("about:blank")
+        shown.goto(f"{seen.file.as_uri()}#{address}")
+        shown.wait_for_selector('html[data-drawn="clusters"]', state="attached")
+        assert count(shown, "[data-cluster]") >= 1
+        assert count(shown, "figure.chart") == 0
+        assert shown.get_by_role("button", name="Map").count() == 0
+    assert count(seen.page, "[data-option=full][aria-pressed=true]") == 1
 
 
 def test_calibration_has_the_figures_of_the_command(seen: Seen) -> None:
@@ -131,11 +130,10 @@ def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
 
 
 def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
-    shown = seen.view(MAP)
+    shown = seen.view("clusters")
     shown.keyboard.press("/")
     shown.keyboard.type("invoice PRICE")
     shown.get_by_text("10 of 30 entries match.").wait_for()
-    assert count(shown, '[data-mark="dot"] path') == 10
     counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
     # Ten entries, all clusters; the entry that advice was shown for is about it, and nothing else is.
     assert counts[1:] == ["10", "0", "3", "0", "0", "1", "0"]
@@ -234,7 +232,7 @@ def test_every_view_prints_black_on_white_and_whole(look: Look, filled: Path) ->
         assert [each["text"] for each in texts if each["left"] < 0 or each["right"] > 794] == [], name
         for hidden in ("nav", "#search", ".cursor", ".switch button"):
             assert not any(each.is_visible() for each in shown.locator(hidden).all()), (name, hidden)
-    shown = seen.view(MAP)
+    shown = seen.view("calibration")
     shown.set_viewport_size({"width": 1280, "height": 900})
     shown.evaluate(
         """() => {
@@ -244,8 +242,9 @@ def test_every_view_prints_black_on_white_and_whole(look: Look, filled: Path) ->
         }"""
     )
     assert shown.pdf(format="A4").startswith(b"%PDF")
-    # Drawn anew for the paper, where it has no cards beside it.
-    assert shown.evaluate("window.onScreen") < shown.evaluate("window.onPaper") <= 700
+    # Drawn anew for the paper, which is narrower.
+    assert 0 < shown.evaluate("window.onPaper") <= 700
+    assert shown.evaluate("window.onScreen") > 0
     shown.evaluate("LM.go({show: LM.data.entries[0].id})")
     shown.locator("dialog[open]").wait_for()
     assert "Hypothesis" in shown.locator("dialog").inner_text()
@@ -282,16 +281,13 @@ async def one_theme(services: Services) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words", "signs"),
-    [(nothing, "Nothing recurs yet.", 0), (one_entry, "1 of 20", 0), (one_theme, "24 entries about", 24)],
+    ("content", "words"), [(nothing, "Nothing recurs yet."), (one_entry, "1 of 20"), (one_theme, "24 entries about")]
 )
 def test_small_stores_look_meant(
-    look: Look, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str, signs: int
+    look: Look, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str
 ) -> None:
     seen = look(write(content))
-    shown = seen.view(MAP)
-    assert words in shown.locator("main").inner_text()
-    assert count(shown, '[data-mark="dot"] path') == signs
+    assert words in seen.view("clusters").locator("main").inner_text()
     for name in VIEWS:
         main = seen.view(name).locator("main").inner_text()
         assert "undefined" not in main, name

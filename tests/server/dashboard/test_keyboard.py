@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Locator
 
 from tests.server.dashboard.conftest import IN_CHROMIUM
-from tests.server.dashboard.seen import MAP, Seen, count
+from tests.server.dashboard.seen import Seen
 
 pytestmark = IN_CHROMIUM
 
@@ -17,22 +17,22 @@ def place(locator: Locator) -> tuple[float, float]:
     return found["x"], found["y"]
 
 
-def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(seen: Seen) -> None:
-    shown = seen.view(MAP)
-    assert count(shown, "figure.chart :is(button, a, [tabindex])") == 1
-    shown.locator("button.cursor").focus()
-    cursor = shown.locator("button.cursor")
+def test_the_keyboard_reaches_each_sign_of_a_chart_with_one_tab_stop(seen: Seen) -> None:
+    shown = seen.view("calibration")
+    chart = shown.locator("figure.chart").first
+    assert chart.locator(":is(button, a, [tabindex])").count() == 1
+    cursor = chart.locator("button.cursor")
+    cursor.focus()
     said = [cursor.get_attribute("aria-label")]
     while True:
         shown.keyboard.press("PageDown")
         if cursor.get_attribute("aria-label") == said[-1]:
             break
         said.append(cursor.get_attribute("aria-label"))
-    assert len(set(said)) == 30
-    assert said[0]
-    assert "case 0" in said[0]
+    bins = shown.evaluate("LM.bins(LM.forecasts(LM.found())).length")
+    assert len(set(said)) == bins >= 2
     assert cursor.evaluate("one => getComputedStyle(one).outlineWidth") == "3px"
-    assert shown.locator(".cursor-tip").inner_text() == said[-1]
+    assert chart.locator(".cursor-tip").inner_text() == said[-1]
     # It lies on the sign that it names.
     drawn = shown.evaluate(
         """() => {
@@ -52,13 +52,6 @@ def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(seen: Seen)
     # At an edge there is nowhere to go.
     assert min(moved) >= 0
     assert sum(far > 0 for far in moved) >= 2
-    label = cursor.get_attribute("aria-label") or ""
-    shown.keyboard.press("Enter")
-    assert label.splitlines()[0] in shown.locator("dialog[open]").inner_text()
-    shown.keyboard.press("Escape")
-    assert count(shown, "dialog[open]") == 0
-    # The next key goes on from there.
-    assert shown.evaluate("document.activeElement.getAttribute('aria-label')") == label
 
 
 def test_the_keyboard_reads_out_every_chart(seen: Seen) -> None:

@@ -1,4 +1,4 @@
-"""The table of entries, addresses, the search of all kinds and the map's zoom, in a real Chromium."""
+"""The table of entries, addresses and the search of all kinds, in a real Chromium."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import CALLER, entry, learn, nothing
-from tests.server.dashboard.seen import MAP, VIEWS, Seen, commands, count
+from tests.server.dashboard.seen import VIEWS, Seen, commands, count
 from tests.support import NOON
 from tests.tool_names import NAMES
 
@@ -82,7 +82,7 @@ def test_the_table_has_what_was_believed_happened_and_learned_and_facets_and_sor
     address = shown.evaluate("location.hash")
     for part in ("outcome=falsified", "project=acme%2Fshop", "days=90", "sort=confidence-turned"):
         assert part in address
-    again = seen.view(f"{MAP}&{address.partition('?')[2]}")
+    again = seen.view(f"clusters?{address.partition('?')[2]}")
     assert again.get_by_text(f"{len(sure)} of 33 entries match.").is_visible()
     shown = seen.view("entries?state=stale")
     (row,) = shown.locator("[data-entry]").all()
@@ -189,40 +189,6 @@ def test_a_search_lists_hits_of_all_kinds_in_other_forms_of_the_words(seen: Seen
     assert apart == []
 
 
-def test_the_map_zooms_pans_and_labels_what_is_seen(seen: Seen) -> None:
-    shown = seen.view(MAP)
-    whole_map = count(shown, '[data-mark="dot"] path')
-    assert whole_map == 33
-    size = "document.querySelector('[data-mark=dot] path').getBBox().width"
-    before = shown.evaluate(size)
-    shown.locator('[data-mark="dot"] path').last.hover()
-    shown.keyboard.down("Control")
-    shown.mouse.wheel(0, -500)
-    shown.keyboard.up("Control")
-    shown.get_by_role("button", name="Zoom in").click()
-    seen.wait_for("document.querySelectorAll('[data-mark=dot] path').length < 33")
-    near = count(shown, '[data-mark="dot"] path')
-    assert 0 < near < whole_map
-    # Signs keep their size.
-    assert shown.evaluate(size) == pytest.approx(before)
-    box = shown.locator(".zoomed").bounding_box()
-    assert box
-    at = shown.locator('[data-mark="areas"] path').first.evaluate("one => one.getBoundingClientRect().x")
-    shown.mouse.move(box["x"] + 300, box["y"] + 300)
-    shown.mouse.down()
-    shown.mouse.move(box["x"] + 240, box["y"] + 300, steps=4)
-    shown.mouse.up()
-    shown.wait_for_timeout(250)
-    moved = shown.locator('[data-mark="areas"] path').first.evaluate("one => one.getBoundingClientRect().x")
-    assert (moved, count(shown, "dialog[open]")) != (at, 1)
-    shown.get_by_role("button", name="Show the whole map").click()
-    seen.wait_for("document.querySelectorAll('[data-mark=dot] path').length === 33")
-    # The wheel alone scrolls the page.
-    shown.mouse.wheel(0, 200)
-    seen.wait_for("scrollY > 0")
-    assert count(shown, '[data-mark="dot"] path') == whole_map
-
-
 def test_an_address_that_means_nothing_shows_a_page_all_the_same(seen: Seen) -> None:
     names = ("project", "q", "outcome", "domain", "days", "state", "axis", "sort", "show")
     for word in ("constructor", "__proto__", "<img src=x onerror=window.pwned=1>", "%ff", "'"):
@@ -249,13 +215,13 @@ def test_shared_lessons_are_the_other_half_of_the_entries(seen: Seen) -> None:
     assert "of=shared" in shown.evaluate("location.hash")
 
 
-def test_the_map_says_how_much_of_it_is_there(look: Look, whole: Path, tmp_path: Path) -> None:
+def test_the_clusters_say_how_many_entries_they_are_of(look: Look, whole: Path, tmp_path: Path) -> None:
     text = whole.read_text("utf-8")
     assert '"wanted":33' in text
-    assert "placed" not in look(whole).view("clusters").locator("main").inner_text()
+    assert "compared" not in look(whole).view("clusters").locator("main").inner_text()
     page = tmp_path / "page.html"
     page.write_text(text.replace('"wanted":33', '"wanted":5000'), "utf-8")
-    assert "33 of 5,000 placed" in look(page).view("clusters").locator("main").inner_text()
+    assert "33 of 5,000 compared" in look(page).view("clusters").locator("main").inner_text()
 
 
 async def few(services: Services) -> None:

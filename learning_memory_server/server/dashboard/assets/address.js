@@ -8,7 +8,9 @@ LM.framedAt = "";
 LM.address = () => (LM.isFramed ? LM.framedAt : location.hash.slice(1));
 
 LM.parse = (address) => {
-  const [view, query] = address.replace(/^\//, "").split("?");
+  const [asked, query] = address.replace(/^\//, "").split("?");
+  // Bookmarks of earlier pages, which drew clusters as a map.
+  const view = asked === "map" ? "clusters" : asked;
   return {...Object.fromEntries(new URLSearchParams(query)), view: LM.views.some((each) => each.name === view) ? view : LM.views[0].name};
 };
 // The address after some changes, without what is empty. The slash shows that it is no element of this page.

@@ -39,7 +39,7 @@ LM.plain = (text) =>
     (character) => (character === "\r" ? "" : `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`),
   );
 LM.short = (text, most = 160) => {
-  // Cut first: a map shortens thousands of long texts.
+  // Cut first: a table shortens thousands of long texts.
   const line = LM.plain(String(text ?? "").slice(0, 4 * most)).replace(/\s+/g, " ").trim();
   if (line.length <= most) return line;
   // After a whole word, unless that is very long.

@@ -75,5 +75,5 @@ LM.reliability = (forecasts, width) => {
       Plot.dot(bins, {x: "confidence", y: "share", r: "count", fill: "var(--held)", stroke: "var(--card)"}),
       Plot.tip(bins, Plot.pointer(LM.tip({x: "confidence", y: "share", title: said}))),
     ],
-  }, {signs: (at) => bins.map((bin) => ({x: at("x", bin.confidence), y: at("y", bin.share), text: said(bin)}))});
+  }, (at) => bins.map((bin) => ({x: at("x", bin.confidence), y: at("y", bin.share), text: said(bin)})));
 };

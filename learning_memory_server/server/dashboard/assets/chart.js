@@ -1,8 +1,8 @@
 "use strict";
-// Charts: Plot's, with the page's type and colours, a name for screen readers, and a click that opens what is shown.
+// Charts: Plot's, with the page's type and colours, and a name for screen readers.
 
-// `pick` opens what is under the mouse, if it can be opened; `signs` returns what the keyboard walks through.
-LM.chart = (label, options, {pick, signs}) => {
+// `signs` returns what the keyboard walks through.
+LM.chart = (label, options, signs) => {
   const plot = Plot.plot({className: "plot", style: {background: "none", color: "var(--ink)"}, ...options});
   // Drawn larger than it was made, its words would be too large.
   const area = LM.make("div", {class: "area", style: {maxWidth: `${options.width}px`}}, plot);
@@ -16,16 +16,6 @@ LM.chart = (label, options, {pick, signs}) => {
   });
   unlabel();
   plot.addEventListener("input", unlabel);
-  if (pick) {
-    let under = null;
-    plot.addEventListener("input", () => {
-      under = plot.value;
-      plot.classList.toggle("clickable", Boolean(under));
-    });
-    // Plot keeps a tip where it was clicked; here a click opens the whole.
-    plot.addEventListener("pointerdown", (event) => { if (under && event.pointerType === "mouse") event.stopImmediatePropagation(); }, true);
-    plot.addEventListener("click", () => { if (under) pick(under); });
-  }
   LM.walk(area, plot, () => signs((name, value) => plot.scale(name).apply(value)));
   return figure;
 };

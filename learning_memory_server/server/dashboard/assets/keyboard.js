@@ -7,7 +7,7 @@ LM.arrows = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown
 LM.steps = {PageUp: (at) => at - 1, PageDown: (at) => at + 1, Home: () => 0, End: (_, count) => count - 1};
 
 // Adds the button to a chart. Signs are functions' results, because most charts are never walked through:
-// [{x, y, text, open}], with x and y in the chart's units, in an order that makes sense; `open` may be absent.
+// [{x, y, text}], with x and y in the chart's units, in an order that makes sense.
 LM.walk = (area, plot, find) => {
   const {width, height} = plot.viewBox.baseVal;
   let signs = null, at = 0;
@@ -16,7 +16,7 @@ LM.walk = (area, plot, find) => {
     const sign = signs[at];
     const [left, top] = [(100 * sign.x) / width, (100 * sign.y) / height];
     // A new button each time: screen readers announce what gets the focus, not a name that changes.
-    const cursor = LM.make("button", {type: "button", class: "cursor", "aria-label": sign.text, style: {left: `${left}%`, top: `${top}%`}, click: () => sign.open?.(), keydown: press, focus: show, blur: hide});
+    const cursor = LM.make("button", {type: "button", class: "cursor", "aria-label": sign.text, style: {left: `${left}%`, top: `${top}%`}, keydown: press, focus: show, blur: hide});
     area.querySelector(".cursor")?.remove();
     area.append(cursor);
     if (wantsFocus) cursor.focus();
@@ -45,7 +45,7 @@ LM.walk = (area, plot, find) => {
   // What is looked up only when it gets the focus must have it first.
   const first = LM.make("button", {type: "button", class: "cursor", "aria-label": "Walk through the chart", focus: () => {
     signs = find();
-    area.after(LM.make("figcaption", {class: "keys"}, `Arrow keys go to the nearest sign, Page Up and Page Down to the one before and after${signs.some((sign) => sign.open) ? ", Enter opens it" : ""}.`));
+    area.after(LM.make("figcaption", {class: "keys"}, "Arrow keys go to the nearest sign, Page Up and Page Down to the one before and after."));
     if (signs.length) place(true);
     else first.remove();
   }});
