@@ -18,11 +18,18 @@ from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.rules.session import Meeting
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.system import timeouts
 from tests.advice.parts import POOL, MeasuredModel, learn
 from tests.advice.ruled import COMMIT, DENIAL, NAME, NO_TRAILER, TEXT, Session, own
 from tests.rules.making import LIVE, PUSH, TESTED, TRAILER, accepted
 from tests.server.agent import at_work
 from tests.support import ALICE, BOB
+
+
+@pytest.fixture(autouse=True)
+def each_call_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no model be too quick."""
+    monkeypatch.setattr(timeouts, "ONE_MESSAGE", -1.0)
 
 
 async def test_a_call_that_breaks_a_rule_is_denied_once_with_its_sentence(

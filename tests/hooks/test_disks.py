@@ -45,7 +45,10 @@ async def fire(services: Services, folder: Path, name: str, **given: str) -> str
     return await asyncio.wait_for(services.hooks.answer(event, caller, caller.session), 5)
 
 
-async def test_a_call_does_not_wait_for_a_disk_that_is_gone(services: Services, gone: Path) -> None:
+async def test_a_call_does_not_wait_for_a_disk_that_is_gone(
+    services: Services, gone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeouts, "ONE_MESSAGE", -1.0)
     services.rule_log.add(accepted("Never push", PUSH, project=ALICE.project))
     assert await fire(services, gone, "UserPromptSubmit", prompt="hello") == ""
     for number in range(3):

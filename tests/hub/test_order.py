@@ -49,6 +49,10 @@ class Held(RedactionGate):
             await self.released.wait()
         return await super().pass_data(data)
 
+    async def pass_texts(self, *texts: str) -> list[str]:
+        await self.pass_data(texts)
+        return await super().pass_texts(*texts)
+
 
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:

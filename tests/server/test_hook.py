@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.hooks.hooks import Hooks
-from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
@@ -76,8 +76,8 @@ async def advising(settings: Settings) -> AsyncIterator[Services]:
 
 @pytest.fixture
 async def lesson(advising: Services) -> str:
-    """The id of an entry with a lesson."""
-    async with agent_of(advising) as agent:
+    """The id of an entry of an earlier session, with a lesson."""
+    async with agent_of(advising, replace(CALLER, session=session_hash("earlier"))) as agent:
         return await agent.resolve_new(**CONFIRMED)
 
 

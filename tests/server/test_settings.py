@@ -327,6 +327,7 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "hdbscan_min_samples": ([5, "5", "5.0"], [3, "3"]),
     "min_experiences": ([5, "5", "5.0"], [6, "6"]),
     "advice_scope": (["all"], ["project"]),
+    "questions": BOOLEANS,
     "redaction": BOOLEANS,
     "redaction_patterns": ([["a", "b"], '["a", "b"]', '["a","b"]'], [{"a": "b"}, '{"a": "b"}'], [[], "[]"]),
     "redaction_allow": ([["a", "b"], '["a","b"]'], [["b", "a"]], [[], "[]"]),

@@ -200,7 +200,7 @@ class Services(Indexed):
                 clock=clock,
             ),
             rules=self.rules,
-            asker=Asker(finder, collector.still_open, self.redaction, is_on=settings.questions),
+            asker=Asker(finder, collector, self.redaction, is_on=settings.questions),
             live=self.live,
             clock=clock,
         )
