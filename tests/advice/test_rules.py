@@ -95,7 +95,10 @@ async def test_a_call_is_decided_once_whoever_asks_and_after_a_restart(settings:
             assert len(services.advice_log.all()) == 1
 
 
-async def test_two_calls_at_once_are_one_meeting(services: Services, accept: Any) -> None:
+async def test_two_calls_at_once_are_one_meeting(
+    services: Services, accept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeouts, "ONE_MESSAGE", 1.0)
     accept(NO_TRAILER)
     services.advisor.clock = lambda: NO_TRAILER.created_at + timedelta(days=1)
     calls = [

@@ -283,9 +283,9 @@ async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_erro
     general = {**failing, "error": "Exit code 1\nTypeError: 'NoneType' object is not subscriptable"}
     assert await advised.fire("PostToolUseFailure", **general, session="s3") == ""
     # Where a filter hides whether it failed, the lesson must name the program.
-    for program, expected in (("./shipit", ""), ("./checkout", told)):
+    for program in ("./shipit", "./checkout"):
         ran = {"command": f"{program} | tail -3", "output": BEARING, "session": f"s {program}"}
-        assert await advised.fire("PostToolUse", **ran) == expected
+        assert (lesson in await advised.fire("PostToolUse", **ran)) is (program == "./checkout")
 
 
 async def test_a_subagent_is_shown_the_lesson_that_bears_on_its_own_task(advised: Hooked) -> None:
