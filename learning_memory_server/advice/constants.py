@@ -72,9 +72,7 @@ TWICE: Final = 2
 
 NEWER: Final = 0.5
 """Minimum score of a newer lesson, relative to the one it replaces. entries, 2026-11: 33/1/8 with 0.4 and 0.6."""
-ALIKE: Final = (
-    0.5  # The minimum share of common terms in near copies. entries, 2026-11: 33/1/8 with 0.4 and 0.6
-)
+ALIKE: Final = 0.5  # The minimum share of common terms in near copies. entries, 2026-11: 33/1/8 with 0.4 and 0.6
 
 # ---- Names: see `names`
 

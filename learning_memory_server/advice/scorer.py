@@ -3,7 +3,7 @@
 The score is 0.5 * closeness + 0.4 * coverage + 0.05 * standing. Closeness is the cosine on the
 axis `full`, on the model's scale. Coverage is the share of the text's terms, weighted by rarity, that the lesson has.
 Standing is the number of standard deviations, at most 5, by which the closeness exceeds the usual one of the newest
-200 entries. The minimum score depends on the trigger and on the size of the store. Decision 20 has the data and figures.
+200 entries. The minimum score depends on the trigger and the size of the store. Decision 20 has the data and figures.
 """
 
 import math

@@ -1,7 +1,7 @@
 """`start`: the first steps in a project, each after a question, and a report about past sessions.
 
-And `uninstall`, which undoes them: it takes this server out of every client, ends its hub and removes what it can
-rebuild, and the data if asked.
+`uninstall` undoes them: it removes this server from every client, stops the hub, and removes files that can be rebuilt,
+and the data on request.
 """
 
 import os
@@ -51,7 +51,7 @@ from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
-"""Files in the storage folder that can be made again."""
+"""Files in the storage folder that can be rebuilt."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),
     *("sessions.json", PAUSE, "qdrant-owner.json", "archive.key", "outdated-points.json"),
@@ -95,7 +95,7 @@ async def start(
 
 
 async def _learn(settings: Settings, project: str, *, yes: bool) -> LearnReport:
-    """Show what past sessions teach, ask which lines agents are reminded of, and keep the failures if wanted."""
+    """Show the lessons of past sessions, ask which lines become rules, and store the failures if wanted."""
     is_first = project not in Offline(settings).projects.all()
     if is_attended(os.environ):
         lesson = await read_lesson(settings)
@@ -118,7 +118,7 @@ async def _learn(settings: Settings, project: str, *, yes: bool) -> LearnReport:
 
 
 def _set_up_clients(*, yes: bool) -> dict[str, str]:
-    """Set up each client that is there, after a question, and return what came of it by name."""
+    """Set up each installed client after a question, and return the outcomes by client name."""
     machine = this_machine()
 
     def act(client: Client) -> str:
@@ -140,7 +140,7 @@ def _set_up_clients(*, yes: bool) -> dict[str, str]:
 
 
 def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
-    """Return by name what came of each client: what `act` says, skipped if a person refuses, or failed."""
+    """Return the outcome for each client, by name: from `act`, "skipped" after a refusal, or "failed"."""
     done = dict[str, str]()
     for client in CLIENTS.values():
         try:
@@ -241,13 +241,13 @@ def uninstall(
 
 
 def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, yes: bool) -> None:
-    """Offer an export, then remove the journal and what else this program keeps."""
+    """Offer an export, then remove the journal and the other files of this program."""
     place = folder.resolve()
     for own in (settings.storage_path.resolve(), settings.journal_directory.resolve()):
         if place.is_relative_to(own):
             raise InvalidInputError(f"--export: {_shown(folder)} is removed with the data.", hint="Name another.")
     is_wanted = out.agrees(f"Export everything to {_shown(folder)} first?", _REFUSAL, yes=yes)
-    # It is read back before it gets its name.
+    # It is verified before it gets its final name.
     if is_wanted and (made := backed_up(settings, folder, keep=None)):
         document["exported"] = str(made.path)
         out.say(f"Exported. To have it back: learning-memory-server import {_shown(made.path)}", is_line=True)
@@ -257,12 +257,12 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
 
 
 def _remove_folders(settings: Settings, document: dict[str, Any]) -> None:
-    """Remove the journal and what else this program keeps, down to its empty folders."""
+    """Remove the journal and the other files of this program, and its empty folders."""
     aside = settings.storage_path.glob(f"*{SET_ASIDE}*")
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA), *aside], document)
     (settings.storage_path / LOCK).unlink(missing_ok=True)
     with suppress(OSError):
-        settings.storage_path.rmdir()  # Whatever else is in it is not ours
+        settings.storage_path.rmdir()  # Other files in it are not ours
 
 
 def _remove(paths: list[Path], document: dict[str, Any]) -> None:
@@ -278,7 +278,7 @@ def _remove(paths: list[Path], document: dict[str, Any]) -> None:
 
 
 def _uninstaller() -> str:
-    """Return the command that removes this program, by how it was installed."""
+    """Return the command that uninstalls this program, depending on how it was installed."""
     parts = Path(sys.prefix).parts
     if "pipx" in parts:
         return f"pipx uninstall {APPLICATION}"
