@@ -160,7 +160,7 @@ def _prepare_plugin(machine: catalog.Machine, existing: Mapping[str, Any] | None
 
 
 def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) -> bool:
-    """Remove this server, but not the settings, from a client. Return whether it was there."""
+    """Remove this server (not the settings) from a client. Return whether it was there; if not, silent `if_there`."""
     machine = catalog.this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
