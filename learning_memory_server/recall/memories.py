@@ -78,8 +78,8 @@ class MemorySearcher:
             if is_partial := now() >= last:
                 log.warning("search.stopped_early", found=found, wanted=query.limit)
                 break
-            # One long memory can fill all ranks, so the next round excludes the memories found in this one. If there were
-            # none, it excludes those that are not similar enough, so that no two rounds are the same.
+            # One long memory can fill all ranks, so the next round excludes the memories of this one. Without any, it
+            # excludes those that are not similar enough, so that no two rounds are the same.
             without |= {each.memory.id for each in similar or matches}
         # A later round may have found better ones.
         seen.sort(key=lambda each: -each.score)

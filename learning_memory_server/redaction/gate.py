@@ -68,7 +68,7 @@ class _Walk:
         self.places: dict[str, Counter[str]] = {}
 
     def redacted(self, data: Any, name: str, place: str) -> Any:
-        """Return a part of the data without secrets, given its key `name` and its location `place`, or "" for all data."""
+        """Return a part of the data without secrets, given its key `name` and location `place` ("" for all data)."""
         if self._kept and _INDEX.sub("[]", place) in self._kept:
             return data
         if isinstance(data, str):

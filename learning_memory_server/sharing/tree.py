@@ -84,7 +84,7 @@ def trees_of(folder: Path, commits: Mapping[str, str]) -> dict[str, str]:
 
 
 def files_of(folder: Path, trees: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the branch and blob of each file by name, from the first tree with it. No blob for a file that is too long."""
+    """Return the branch and blob of each file by name, from the first tree with it. Long files have no blob."""
     found: dict[str, tuple[str, str]] = {}
     left = _READ_MAX
     for branch, tree in trees.items():

@@ -63,7 +63,10 @@ class OpenEntries:
         return next(mine, None)
 
     def candidates(self, caller: Caller) -> list[Ghap]:
-        """Return the entries that may be the caller's, newest first; none if the agent is known or calls have no names."""
+        """Return the open entries that may be the caller's, newest first.
+
+        Empty if the agent is known, or if the client does not name its calls: then `current` decides.
+        """
         return [] if caller.agent is not None or not caller.names_calls else self._of_session(caller)
 
     def is_ambiguous(self, caller: Caller) -> bool:
