@@ -1,6 +1,6 @@
-"""The only way for advice to reach an agent.
+"""Advisor: the only path by which advice reaches an agent.
 
-Each trigger is observed first; then the room chooses what is shown, and the log gets one line.
+For each trigger, the observer runs first. Then the room chooses the advice, and the log gets one line.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.rules.applying import Rules
 
-_AT_ONCE: Final = timedelta(seconds=2)  # Within this, a start that a client may say late is that of the first prompt
+_AT_ONCE: Final = timedelta(seconds=2)  # A client may report a session's start after its first prompt
 
 log = structlog.get_logger()
 
 
 @dataclass(eq=False)
 class Advisor:
-    """Decides what an agent is shown at a trigger."""
+    """Decides which advice an agent gets at a trigger."""
 
     room: Room
     values: ValueLog
@@ -58,22 +58,22 @@ class Advisor:
     clock: Clock
 
     async def at(self, trigger: Trigger, caller: Caller) -> Shown:
-        """Record and return the advice for an agent at a trigger. It never raises an error.
+        """Record and return the advice for an agent at a trigger. Never raises an error.
 
-        It runs next to an agent's work, and after calls that have saved something, which must not fail for it. Advice
-        that could not be recorded is not shown.
+        It runs during an agent's work, and after calls that have saved something, which must not fail because of it.
+        Advice that cannot be recorded is not shown.
         """
         try:
             return await self._at(trigger, caller)
         except LearningMemoryError as problem:
             log.warning("advice.failed", reason=type(problem).__name__)
-        except Exception:  # A mistake of ours must not fail a call that has saved an entry
+        except Exception:  # A bug here must not fail a call that has saved an entry
             log.exception("advice.failed")
         return Shown()
 
     async def _at(self, trigger: Trigger, caller: Caller) -> Shown:
         now = self.clock()
-        if not trigger.is_of_entry:  # The server knows by itself how long a session that makes calls is connected
+        if not trigger.is_of_entry:  # The server itself tracks how long a session that calls its tools is connected
             self.live.heard(caller.session)
         state = self.sessions.hear(caller, trigger.context)
         triggers = [trigger]
@@ -83,7 +83,7 @@ class Advisor:
             if trigger.source != RESUMED:
                 state.context_since = now
         elif trigger.kind is TriggerKind.PROMPT and state.started_at is None:
-            # The hook at the session's start had no hub, or none that was ready in time.
+            # At the session's start, the hub was not running or not ready in time.
             triggers.insert(0, replace(trigger, kind=TriggerKind.SESSION_START))
         shown, has_written = list[Shown](), False
         for each in triggers:
@@ -99,7 +99,7 @@ class Advisor:
         return replace(shown[-1], text="".join(each.text for each in shown), line=line)
 
     async def _once(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Shown, bool]:
-        """Return the advice at a trigger, and whether it is in the log: a call that is reported twice counts once."""
+        """Return the advice at a trigger, and whether it was logged. A call that is reported twice is handled once."""
         if not trigger.key:
             return await self._at_one(trigger, caller, state)
         name = f"{trigger.kind} {trigger.key} {trigger.command}"
@@ -107,14 +107,14 @@ class Advisor:
         return await asyncio.shield(answer)
 
     async def _at_one(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Shown, bool]:
-        """Return the advice at a trigger, and whether it is in the log."""
+        """Return the advice at a trigger, and whether it was logged."""
         if trigger.kind is TriggerKind.SESSION_START:
             state.started_at = self.clock()
         self.rules.observe(trigger, caller, state.rules)
         trigger, observed = await self.observer.observe(trigger, caller, state)
         self.asker.note(trigger, caller, state)
         shown, is_line = await self._chosen(trigger, observed, caller, state)
-        # A question waits for a moment at which nothing else is said. At the end of work, it says what is open itself.
+        # A question is asked only when no other advice is shown. At the end of work, it replaces the reminder.
         is_only_reminder = trigger.kind is TriggerKind.STOP and not shown.meeting.rules
         if shown.decision or (shown.text and not is_only_reminder):
             return shown, is_line
@@ -124,7 +124,7 @@ class Advisor:
     async def _chosen(
         self, trigger: Trigger, observed: Observed, caller: Caller, state: SessionState
     ) -> tuple[Shown, bool]:
-        """Return what the room chooses, and whether it is in the log."""
+        """Return the advice that the room chooses, and whether it was logged."""
         rules = self._rules_in(self._situation(trigger, caller, state))
         if not rules and trigger.kind not in BUDGETS:
             return Shown(), False
@@ -136,7 +136,7 @@ class Advisor:
             offered, notice = await self.room.offered(trigger, observed, caller), ""
         except NotReadyError:
             offered, notice = [], text.NOT_READY
-        # Nothing awaits from here on: two calls of an agent at once are not shown the same.
+        # No await from here on: two concurrent calls of an agent must not get the same advice.
         situation = self._situation(trigger, caller, state)
         candidates = [*_of(meeting.rules), *self.room.passing(offered, situation)]
         try:
@@ -145,7 +145,7 @@ class Advisor:
             elif candidates:
                 self.log.record(replace(line, items=tuple(each.item() for each in candidates)))
         except LearningMemoryError as problem:
-            # What a person wants does not wait for a disk that is full; lessons do.
+            # A person's rules are shown even if the disk is full; lessons are not.
             if not meeting.rules:
                 raise
             log.warning("advice.not_logged", reason=type(problem).__name__)
@@ -156,22 +156,22 @@ class Advisor:
         return shown, bool(observed.failure or candidates)
 
     def _rules_in(self, situation: Situation) -> list[Rule]:
-        """Return the rules that an agent may meet: only these are judged and counted."""
-        situation = replace(situation, shown=())  # How often an agent meets a rule is another matter
+        """Return the rules that may apply to an agent: only these are judged and counted."""
+        situation = replace(situation, shown=())  # Rules may repeat, so earlier advice does not matter
         accepted = _of(self.rules.log.accepted(situation.caller.project))
         return [each.rule for each in accepted if passes(each, situation)]
 
     def _with_left_out(self, shown: Shown, offered: Sequence[Candidate], situation: Situation) -> Shown:
-        """Add two notices to the advice at a start: about rules without room, and about an unconfirmed folder."""
+        """Add two notices to the advice at a start: about rules that did not fit, and about an unconfirmed folder."""
         rules = [each for each in offered if each.kind is AdviceKind.RULE and passes(each, situation)]
         unconfirmed = text.UNCONFIRMED if text.hides(offered, situation.caller) else ""
         left = sentences.left_out(sum(each not in shown.candidates for each in rules))
         return replace(shown, text=f"{shown.text}{unconfirmed}", line=left)
 
     async def would_show(self, trigger: Trigger, caller: Caller, broken: Sequence[Rule] = ()) -> Shown:
-        """Return the rules that a new agent would be shown after an edit. Nothing is recorded.
+        """Return the rules that a new agent would be shown after an edit. Records nothing.
 
-        `broken` are the rules that a call breaks, if the trigger does not say what the call is.
+        `broken` are the rules that a call breaks, if the trigger does not contain the call.
         """
         situation = Situation(trigger, caller, self.room.lessons)
         state, room = RuleSession(folders=trigger.folders), self.room.of_person()
@@ -192,7 +192,7 @@ class Advisor:
         self.sessions.hear(caller, "").signs.objection = ""
 
     def close(self) -> None:
-        """Write how rules fared in the sessions that have not ended."""
+        """Record the rule counts of sessions that have not ended."""
         self.sessions.close()
 
     def _situation(self, trigger: Trigger, caller: Caller, state: SessionState) -> Situation:
@@ -203,7 +203,7 @@ class Advisor:
         return Situation(trigger, caller, self.room.lessons, shown, state.loaded, has_rules)
 
     def _line(self, trigger: Trigger, caller: Caller, context: str) -> Advice:
-        """Return the line of the log about a trigger, with nothing that is shown yet."""
+        """Return the log line for a trigger, without items."""
         entry = trigger.entry or self.observer.collector.still_open.current(caller)
         return Advice(
             channel=trigger.kind,
@@ -219,7 +219,7 @@ class Advisor:
         )
 
     def _shown_again(self, advice: Advice, trigger: Trigger, caller: Caller) -> Shown:
-        """Return the advice of a line of the log once more. Things that were forgotten since are left out."""
+        """Return the advice of a log line again, without items that were deleted since."""
         found = ((item, self._thing_of(item)) for item in advice.items)
         candidates = [Candidate(it, item.reason or Reason.SIMILAR, score=item.score) for item, it in found if it]
         rules = [each.rule for each in candidates if trigger.kind is TriggerKind.CALL]

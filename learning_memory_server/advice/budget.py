@@ -1,4 +1,4 @@
-"""How much an agent is shown at each trigger, and how long it may take."""
+"""How much advice an agent is shown at each trigger, and how long the search may take."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from learning_memory_server.system import timeouts
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that is shown at a trigger, and the `seconds` until it is too late.
+    """The maximum number of items at a trigger, and the time limit in `seconds`.
 
-    `rules` are in addition to the other `items`, or take their places. The rules that an agent meets at an act come in
-    addition to all of it.
+    `rules` is a number in addition to the other `items`, unless `is_shared`: then rules take up slots of `items`. Rules
+    that apply to a call or an edit are in addition to both.
 
-    How long each item may be is a matter of `text`; a session's start has `limits.CONTEXT_MAX` bytes in all.
+    `text` limits the length of each item; a session's start has `limits.CONTEXT_MAX` bytes in all.
     """
 
     items: int = 1
     rules: int = 1
-    is_shared: bool = True  # whether rules take places of the items
+    is_shared: bool = True  # whether rules take up slots of the items
     seconds: float = timeouts.ADVICE + timeouts.HOOK_LESSON
 
 

@@ -1,4 +1,4 @@
-"""The candidates for advice, the state of the work that sources read, and the advice that results."""
+"""The candidates for advice, the state of the work that sources read, and the resulting advice."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,25 +11,25 @@ from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.value import Value
 from learning_memory_server.rules.session import Meeting
 
-SCORE_DIGITS: Final = 3  # Decimal places of a score in the log: more would be noise of the model
+SCORE_DIGITS: Final = 3  # Decimal places of a score in the log: further ones are noise
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The state of the work at a trigger: the sources read it."""
+    """The state of the work at a trigger, for sources."""
 
-    line: str = ""  # the line that names a command's error
-    question: str = ""  # what the command calls, and that line: lessons are looked for by it
-    tools: frozenset[str] = frozenset()  # if it is in doubt that the command failed: terms of which a lesson has one
-    failure: Failure | None = None  # to be recorded with what is shown
-    file: str = ""  # the name of a file that was read, in its project
-    place: str = ""  # the branch, the changed files and the folder, a line each
+    line: str = ""  # the line that identifies a command's error
+    question: str = ""  # the search text: the call of the command, and the error line
+    tools: frozenset[str] = frozenset()  # if a failure is uncertain: terms, one of which a lesson must have
+    failure: Failure | None = None  # to be recorded with the advice
+    file: str = ""  # the path of a file that was read, relative to its project
+    place: str = ""  # the branch, the changed files and the folder, one per line
     patience: float = 0.0  # seconds to wait for a model and an index that are not ready yet
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that a source offers. `origin` is where it comes from: the error's line, or the goal of its entry."""
+    """An item offered by a source. `origin` is the error's line, the name of the file, or the goal of its entry."""
 
     thing: Ghap | Value | Rule
     reason: Reason
@@ -39,24 +39,24 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """The id of the thing."""
+        """The id of the item."""
         return self.thing.id
 
     @property
     def entry(self) -> Ghap:
-        """The thing, which is an entry."""
+        """The item as an entry."""
         assert isinstance(self.thing, Ghap)
         return self.thing
 
     @property
     def rule(self) -> Rule:
-        """The thing, which is a rule."""
+        """The item as a rule."""
         assert isinstance(self.thing, Rule)
         return self.thing
 
     @property
     def kind(self) -> AdviceKind:
-        """The kind of the thing."""
+        """The kind of the item."""
         if isinstance(self.thing, Value):
             return AdviceKind.VALUE
         if isinstance(self.thing, Rule):
@@ -65,7 +65,7 @@ class Candidate:
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The thing, and what of it is shown; see `Item.shown`."""
+        """The id of the item and the aspect that is shown; see `Item.shown`."""
         return self.id, self.reason.aspect
 
     def item(self) -> Item:
@@ -75,7 +75,7 @@ class Candidate:
 
 
 class Permission(StrEnum):
-    """The decisions that a client takes."""
+    """The decisions that a client accepts."""
 
     DENY = "deny"
     ASK = "ask"
@@ -83,7 +83,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision on a call. An agent reads the reason of a denial, a person that of a question."""
+    """A decision on a call. The agent reads the reason if the call is denied, the person if it is asked about."""
 
     permission: Permission
     reason: str
@@ -91,11 +91,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The advice at a trigger. `notice` explains why there is none, if the agent should know."""
+    """The advice at a trigger. `notice` explains its absence, if the agent should know."""
 
     candidates: tuple[Candidate, ...] = ()
     text: str = ""  # as hooks print it
     line: str = ""  # for the person
     notice: str = ""
     decision: Decision | None = None
-    meeting: Meeting = field(default_factory=Meeting)  # which rules the agent meets at an act; the decision is in words
+    meeting: Meeting = field(default_factory=Meeting)  # the rules that apply to the act; `decision` has the texts

@@ -1,4 +1,4 @@
-"""What an agent names as helpful or misleading when it resolves its entry."""
+"""The ids that an agent names as helpful or misleading when it resolves its entry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from learning_memory_server.sharing.shared import SharedLessons
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The things that count, and a sentence for each id that does not."""
+    """The valid citations, and a sentence for each id that is not valid."""
 
     found: list[Citation] = field(default_factory=list)
     not_recorded: list[str] = field(default_factory=list)
@@ -22,7 +22,7 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Citing:
-    """Sorts what an agent names. None of it is refused."""
+    """Sorts the ids that an agent names. Invalid ids raise no error."""
 
     collector: ObservationCollector
     values: ValueLog
@@ -30,7 +30,7 @@ class Citing:
     memories: MemoryLog
 
     def sort(self, ghap_id: str, helped: Sequence[str], misled: Sequence[str]) -> Cited:
-        """Return which of the ids count for an entry, which cannot cite itself, and as what."""
+        """Return the valid citations for an entry, helpful or misleading. An entry cannot cite itself."""
         cited = Cited()
         for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
             kind = self._kind(name)

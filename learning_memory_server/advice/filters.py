@@ -1,4 +1,4 @@
-"""What keeps a candidate from being shown, in this order. Every source passes the same filters, once."""
+"""The filters for candidates, in the order in which they run. They apply to the candidates of every source."""
 
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
@@ -17,51 +17,51 @@ _OF_ENTRIES: Final = frozenset({TriggerKind.ENTRY_START, TriggerKind.ENTRY_UPDAT
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What filters judge a candidate by."""
+    """The context in which filters judge a candidate."""
 
     trigger: Trigger
     caller: Caller
     lessons: Lessons
-    shown: Sequence[Item] = ()  # what the agent was shown in its present context
-    loaded: AbstractSet[str] = frozenset()  # ids of the lessons and rules that its client loads by itself
-    has_rules: bool = True  # whether no person has switched rules off for now
+    shown: Sequence[Item] = ()  # advice that the agent was shown in its present context
+    loaded: AbstractSet[str] = frozenset()  # ids of the lessons and rules that the client loads itself
+    has_rules: bool = True  # False while a person has switched rules off
 
 
 def is_confirmed(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the folder is known to be of the project. A rule for everywhere is the person's own words."""
+    """Whether the folder's project is confirmed. A rule that applies everywhere needs no confirmed folder."""
     is_everywhere = candidate.kind is AdviceKind.RULE and candidate.rule.is_everywhere
     return situation.caller.is_told or is_everywhere
 
 
 def is_on(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether a person has not switched it off for now."""
+    """Whether the candidate is not a rule, or rules are switched on."""
     return situation.has_rules or candidate.kind is not AdviceKind.RULE
 
 
 def is_attended(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether an agent waits for the answer to a question: without one, the answer would replace the result."""
+    """Whether an agent waits for a reminder's answer: in an unattended session, the answer would replace the result."""
     return situation.caller.is_attended or candidate.reason is not Reason.UNRESOLVED
 
 
 def is_in_force(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether a lesson is neither declined, nor superseded, nor misled more often than it helped."""
+    """Whether a lesson is in force: not declined, not superseded, and not misleading."""
     return candidate.kind is not AdviceKind.EXPERIENCE or situation.lessons.is_in_force(candidate.entry)
 
 
 def is_new(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the agent has not been shown it yet."""
+    """Whether the agent has not been shown the candidate yet."""
     return all(candidate.shown != each.shown for each in situation.shown)
 
 
 def is_seldom(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether the agent has been shown few wrong beliefs about files yet."""
+    """Whether the agent has been shown fewer wrong beliefs about files than the limit."""
     if candidate.reason is not Reason.FILE:
         return True
     return sum(each.reason is Reason.FILE for each in situation.shown) < constants.WRONG_BELIEFS_SHOWN
 
 
 def is_not_loaded(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether its client does not load it as a rule. At the act, it is shown all the same."""
+    """Whether the client does not load the candidate itself. Rules at calls and edits are shown in any case."""
     return situation.trigger.kind not in _AT_TEXTS | _OF_ENTRIES or candidate.id not in situation.loaded
 
 

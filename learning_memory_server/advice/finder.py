@@ -1,4 +1,4 @@
-"""Find the lessons near a text: in the index, in what is not indexed yet, and among shared ones."""
+"""Find the lessons near a text: in the index, among entries that are not indexed yet, and among shared lessons."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
 
 _FULL: Final = Collection.of(Axis.FULL)
-_LOOK: Final = 1 / 50  # Seconds between looks at an index that is not open yet
+_LOOK: Final = 1 / 50  # Seconds between checks of whether the index is open
 
 
 class NotReadyError(Exception):
-    """The model or the index is still being loaded."""
+    """The model or the index is still loading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The lessons near one text or several."""
+    """The lessons near one or more texts."""
 
-    scored: list[Scored]  # in no order
+    scored: list[Scored]  # unsorted
     usual: float  # the usual closeness of an experience to the text
-    stored: int  # how many entries there are
+    stored: int  # the number of entries
 
 
 @dataclass(eq=False)
@@ -51,16 +51,16 @@ class LessonFinder:
     _terms: Recent[str, tuple[Ghap, frozenset[str]]] = field(default_factory=Recent, init=False)
 
     async def find(self, texts: Sequence[str], caller: Caller, entry_id: str = "", patience: float = 0.0) -> Found:
-        """Return the lessons near texts that ask the same, each with its best score.
+        """Return the lessons near any of several texts with the same question, each with its best score.
 
         Args:
             texts: The texts.
-            caller: Who asks: its project's lessons are found.
-            entry_id: The entry that asks, which is no lesson for itself.
+            caller: The caller, whose project's lessons are searched.
+            entry_id: An entry to exclude: the one for which lessons are sought.
             patience: Seconds to wait for an index that is not open yet.
 
         Raises:
-            NotReadyError: If the index is not open, or its model's scale is not known.
+            NotReadyError: If the index is not open, or its model's scale is unknown.
         """
         until = monotonic() + patience
         while not self.index.is_open and monotonic() < until:
@@ -71,15 +71,15 @@ class LessonFinder:
         return Found(best_of_each(each.scored for each in (first, *others)), first.usual, first.stored)
 
     def has_term(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
-        """Return whether an entry's text has a given term."""
+        """Whether an entry's text has one of the given terms."""
         return not self._terms_of(entry).isdisjoint(any_of)
 
     def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
-        """Return whether one of the newest entries has a given term."""
+        """Whether any of the newest entries has one of the given terms."""
         return any(self.has_term(each, any_of) for each in self.lessons.newest(project))
 
     async def _near(self, text: str, project: str, entry_id: str) -> Found:
-        # Two sources ask for the same text at the same trigger.
+        # Two sources search for the same text at the same trigger.
         changes = self.lessons.collector.timeline.changes, self.lessons.effects.counts()
         question = text, project, entry_id, changes
         if self._last is None or self._last[0] != question:
@@ -104,7 +104,7 @@ class LessonFinder:
         return Found([scored(each, background) for each in lessons], background.usual, stored)
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
-        """Return entries that are not in the index yet with their closeness: those that share the most terms."""
+        """Return the entries not in the index yet that share the most terms, with their closeness."""
         lessons = [each for each in pending if self.lessons.is_in_force(each)]
         lessons.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := lessons[: constants.EMBEDDED]):
@@ -116,25 +116,25 @@ class LessonFinder:
     async def _older(
         self, vector: Vectors, newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
-        """Return the nearest of the entries that are not among the newest, with their closeness."""
+        """Return the nearest entries that are not among the newest, with their closeness."""
         where = EntryQuery(project=project, is_own=True).for_engine()
         hits = await self.index.nearest(_FULL, vector, limit=constants.DEPTH, where=where)
         missing = {hit.id: hit.score for hit in hits if hit.id not in newest}
         records = await self.index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}
-        # Through the collector, so that nothing forgotten is found.
+        # The collector excludes deleted entries.
         found = self.lessons.collector.look_up(name for name in points if name != entry_id).found
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
     def _terms_of(self, entry: Ghap) -> frozenset[str]:
         known = self._terms.get(entry.id)
-        # A redaction replaces an entry by another one with the same id.
+        # Redaction replaces an entry by a new object with the same id.
         if known is None or known[0] is not entry:
             self._terms[entry.id] = known = entry, frozenset(terms(axis_text(entry, Axis.FULL)))
         return known[1]
 
 
 def named_among(scored: Iterable[Scored], names: AbstractSet[str]) -> list[Scored]:
-    """Return the lessons with these ids that are near enough for one that names the same thing, the best first."""
+    """Return the lessons with these ids whose score is high enough for lessons that share a name, best first."""
     alike = [each for each in scored if each.entry.id in names and each.score >= constants.NAMED]
     return sorted(alike, key=lambda each: -each.score)

@@ -1,4 +1,4 @@
-"""Lessons in force: approved where that is needed, not declined, and not misleading."""
+"""Lessons in force: not declined, not misleading, and approved if approval is required."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
@@ -31,17 +31,17 @@ class Lessons:
         return teaches(entry, self.answers) and not self.effects.has_misled(entry.id)
 
     def within(self, project: str) -> str | None:
-        """Return the project of the lessons, None for all."""
+        """Return the project to which lessons are limited, None for all projects."""
         return None if self.is_everywhere else project
 
     def newest(self, project: str, entry_id: str = "") -> Iterator[Ghap]:
-        """Yield the newest entries and shared lessons for a project, without an entry, in force or not."""
+        """Yield the newest entries and shared lessons for a project, except `entry_id`, in force or not."""
         within = self.within(project)
         own = islice(self.collector.timeline.newest(within), constants.BACKGROUND)
         return (each for each in (*own, *self.shared_by(within)) if each.id != entry_id)
 
     def count(self, project: str) -> int:
-        """Return how many entries there are for a project, without shared lessons."""
+        """Return the number of entries for a project, without shared lessons."""
         return self.collector.timeline.count(self.within(project))
 
     def shared_by(self, project: str | None) -> list[SharedEntry]:
@@ -49,11 +49,11 @@ class Lessons:
         return self.shared.allowed(project, self.answers)[: constants.BACKGROUND]
 
     def has_any(self, project: str) -> bool:
-        """Return whether there is anything to find for a project."""
+        """Whether a project has any entries or shared lessons."""
         return bool(self.count(project) or self.shared_by(self.within(project)))
 
     def helped_most(self, project: str, most: int) -> list[Ghap]:
-        """Return the lessons of a project that helped more often than they misled, the best first."""
+        """Return the lessons of a project that helped more often than they misled, best first."""
         effects = self.effects.counts()
         helped = sorted((misled - helped, name) for name, (misled, helped) in effects.items() if helped > misled)
         entries = self.collector.look_up(name for _, name in helped).found

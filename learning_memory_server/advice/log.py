@@ -1,6 +1,6 @@
-"""The log of advice: one line of the journal for each trigger at which an agent was shown something.
+"""The advice log: one line of the journal for each trigger with advice.
 
-At an error, the line is that of the failure: one event, one write.
+At an error, the record of the failure contains the advice: one event, one write.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ from learning_memory_server.model.moment import as_seen
 
 
 class AdviceLog(Records[Advice]):
-    """The advice that was shown, by session and by thing."""
+    """The advice that agents were shown, by session and by item."""
 
     def __init__(self, log: Log, failures: FailureLog) -> None:
         super().__init__(log)
@@ -26,18 +26,18 @@ class AdviceLog(Records[Advice]):
         self._times: Counter[str] = Counter()
 
     def everything(self) -> Iterator[Advice]:
-        """Yield all of it, also what was shown at errors."""
-        yield from (each for each in self.all() if not each.others.get("withheld"))  # Earlier versions withheld some
+        """Yield all advice, including the advice at errors."""
+        yield from (each for each in self.all() if not each.others.get("withheld"))  # Written by earlier versions
         yield from (advice for each in self.failures.all() if (advice := at_error(each)))
 
     def record(self, advice: Advice) -> None:
-        """Write what is shown now."""
+        """Record the advice of a trigger."""
         self.add(advice)
         if self._by_context is not None:
             self._index(advice)
 
     def record_failure(self, failure: Failure, shown: Sequence[Item], context: str) -> None:
-        """Write a failure with what is shown now, and whether it came although its agent had advice."""
+        """Record a failure with its advice, and whether the error came again after advice."""
         same = self.failures.of(failure.project, failure.signature)
         mine = (each for each in same if (each.session, each.agent) == (failure.session, failure.agent))
         came_again = any(each.advice for each in mine)
@@ -48,22 +48,22 @@ class AdviceLog(Records[Advice]):
             self._index(advice)
 
     def shown_to(self, context: str, agent: str, since: datetime | None = None) -> list[Item]:
-        """Return the items that an agent was shown in a session, or since its context was emptied."""
+        """Return the items that an agent was shown in a session, or since its context was cleared."""
         lines = self._indexed().get(context, ())
         mine = (each for each in lines if (each.agent or MAIN_AGENT) == agent)
         return [item for each in mine if since is None or as_seen(each.created_at) >= since for item in each.items]
 
     def times_shown(self, name: str) -> int:
-        """Return how often a lesson was shown on this machine."""
+        """Return the number of times that a lesson was shown on this machine."""
         self._indexed()
         return self._times[name]
 
     def about(self, ids: Container[str]) -> list[str]:
-        """Return the ids of the lines about these entries, or that showed them or these values: forgotten with them."""
+        """Return the ids of the lines about these entries, or with these entries or values as items."""
         return [each.id for each in self.all() if each.ghap_id in ids or any(item.id in ids for item in each.items)]
 
     def import_new(self, given: Iterable[Advice], forgotten: Container[str]) -> list[Advice]:
-        """Import and return lines that are new, except those on or with something that is forgotten here."""
+        """Import and return the new lines, except those about or with something that was deleted here."""
         return self.add_new(
             each
             for each in given
@@ -88,7 +88,7 @@ class AdviceLog(Records[Advice]):
 
 
 def at_error(failure: Failure) -> Advice | None:
-    """Return the advice at a failure as a line of the log, None without advice."""
+    """Return the advice at a failure as a log line, None if there was none."""
     if failure.advice is None:
         return None
     return Advice(
@@ -106,6 +106,6 @@ def at_error(failure: Failure) -> Advice | None:
 
 
 def without_advice(failure: Failure, ids: Container[str]) -> Failure | None:
-    """Return a failure without these things among its advice, None if it had none of them."""
+    """Return a failure without its advice if the advice is one of these items, None otherwise."""
     is_of_them = failure.advice is not None and failure.advice.id in ids
     return replace(failure, advice=None) if is_of_them else None

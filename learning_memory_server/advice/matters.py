@@ -1,7 +1,7 @@
-"""Lessons about the same matter, of which only the newest is shown.
+"""Lessons about the same matter: only the newest of them is shown.
 
-Two entries are about one matter if they are tied to the same error or say nearly the same, or if the later one is the
-same session's next attempt at a goal after the earlier hypothesis was falsified.
+Two entries are about the same matter in any of these cases: they are tied to the same error, their texts are nearly the
+same, or the later one is the same session's next attempt after the earlier hypothesis was falsified.
 """
 
 from collections.abc import Iterable
@@ -22,21 +22,21 @@ def _terms_in(text: str) -> frozenset[str]:
 
 
 def are_alike(one: str, other: str) -> bool:
-    """Return whether two texts have so many terms in common that they say nearly the same."""
+    """Whether two texts share enough terms to count as near copies."""
     mine, others = _terms_in(one), _terms_in(other)
     shared = len(mine & others)
     return shared > 0 and shared >= constants.ALIKE * len(mine | others)
 
 
 def are_one(one: Ghap, other: Ghap) -> bool:
-    """Return whether two entries are about one matter."""
+    """Whether two entries are about the same matter."""
     if are_alike(one.learned, other.learned):
         return True
     if _lines_of(one) & _lines_of(other):
         return True
     if one.agent_session != other.agent_session or not are_alike(one.goal, other.goal):
         return False
-    # What was confirmed stands, whatever the session tried later.
+    # A confirmed entry stays valid, whatever the session tried later.
     return min(one, other, key=age).outcome.status is OutcomeStatus.FALSIFIED
 
 
@@ -50,13 +50,13 @@ def distinct(entries: Iterable[Ghap]) -> list[Ghap]:
 
 
 def newest_about(entry: Ghap, others: Iterable[Ghap]) -> Ghap:
-    """Return the newest of an entry and the others about the same matter."""
+    """Return the newest entry about the same matter as `entry`, from `others` or itself."""
     alike = (each for each in others if each.project == entry.project and are_one(entry, each))
     return max((entry, *alike), key=age)
 
 
 def newest_of_each(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return one candidate for each matter: the newest, in the place of the first."""
+    """Return one candidate for each matter: the newest, at the position of the first."""
     found: list[Candidate] = []
     for candidate in candidates:
         same = next((place for place, each in enumerate(found) if _are_one(candidate, each)), None)
@@ -73,7 +73,7 @@ def _are_one(one: Candidate, other: Candidate) -> bool:
 
 
 def age(entry: Ghap) -> tuple[object, str]:
-    """Return the sort key of a resolved entry, which puts the oldest first."""
+    """Return a sort key for resolved entries, oldest first."""
     return as_seen(entry.outcome.resolved_at), entry.id
 
 

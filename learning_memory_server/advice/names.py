@@ -1,4 +1,4 @@
-"""Names: files, identifiers and codes that few texts of a project mention. A lesson with such a name is about it."""
+"""Names: files, identifiers and codes that few texts of a project mention. Lessons with the same name are relevant."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
 
 @cache
 def _programs() -> frozenset[str]:
-    """Return the names of the programs of PATH."""
+    """Return the names of the programs in PATH."""
     found = set[str]()
     for folder in os.get_exec_path():
         try:
@@ -40,7 +40,7 @@ def _programs() -> frozenset[str]:
 
 
 def names_in(text: str, once: Container[str] = ()) -> frozenset[str]:
-    """Return the names in a text: paths, identifiers and codes, and files of which the project has one: `once`."""
+    """Return the names in a text: paths, identifiers, codes, and file names that are unique in the project (`once`)."""
     found = set[str]()
     for word in _WORD.findall(_ADDRESS.sub(" ", text)):
         path = word.removeprefix("./").rstrip(".")
@@ -56,20 +56,20 @@ def names_in(text: str, once: Container[str] = ()) -> frozenset[str]:
 
 @dataclass(eq=False)
 class Names:
-    """Tells which lessons have the names of a text, in every project."""
+    """Finds the lessons that share names with a text, in each project."""
 
     lessons: Lessons
     _once: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _texts: defaultdict[str, deque[tuple[str, frozenset[str]]]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=constants.NAME_TEXTS)), init=False
     )
-    # By entry and folder: a worktree of the same project may have other files
+    # By entry and folder, since worktrees of a project may have different files
     _entries: dict[tuple[str, str], tuple[Ghap, frozenset[str], frozenset[str]]] = field(
         default_factory=dict, init=False
     )
 
     def look(self, folder: str) -> None:
-        """Read which files git tracks in a project; takes as long as a disk."""
+        """Read the list of files that git tracks in a project. Blocks on the disk."""
         root = project_root(folder)
         counts = Counter(name.rpartition("/")[2] for name in (tracked_by_git(root) if root else ()))
         once = frozenset(name for name, count in counts.items() if count == 1)
@@ -78,12 +78,12 @@ class Names:
             self._entries.clear()
 
     def note(self, text: str, caller: Caller) -> None:
-        """Remember the names of a prompt or a command: those that many sessions use say nothing."""
+        """Record the names in a prompt or a command: names that many sessions use are not distinctive."""
         if found := self._in(text, caller):
             self._texts[caller.project].append((caller.session, found))
 
     def about(self, text: str, caller: Caller) -> list[Ghap]:
-        """Return the lessons that have a name of a prompt or a command."""
+        """Return the lessons that share a name with a prompt or a command."""
         found = self._in(text, caller)
         return self._lessons(found, caller) if found else []
 
@@ -93,12 +93,12 @@ class Names:
         return _WORD.sub(lambda word: "" if names_in(word[0], once) else word[0], text)
 
     def runs(self, command: str, entry: Ghap, caller: Caller) -> bool:
-        """Return whether a command runs a program or a script that an entry names, to do more than look."""
+        """Whether a command runs a program or a script that an entry names, other than to read something."""
         run = " ".join(head(step.call)[1] for step in read_steps(command).steps if not looks(step.call))
         return not self._of(entry, caller)[0].isdisjoint(names_in(run))
 
     def at(self, place: str, caller: Caller) -> list[Ghap]:
-        """Return the lessons that name where a caller works: a branch, and files and folders, a line each."""
+        """Return the lessons that name the place of work: the branch, files and folders, one per line."""
         return self._lessons(names_in(place, self._once.get(caller.folder, ())), caller, place.partition("\n")[0])
 
     def _in(self, text: str, caller: Caller) -> frozenset[str]:
@@ -106,14 +106,14 @@ class Names:
         return names_in(text, self._once.get(caller.folder, ()))
 
     def _lessons(self, names: AbstractSet[str], caller: Caller, branch: str = "") -> list[Ghap]:
-        """Return the lessons that have a given name, or the words of a branch, if few others have it.
+        """Return the lessons with any of these names, or the words of a branch, if they are rare among lessons.
 
-        Those that have most of them come first, of these the newest.
+        Sorted by the number of names that match, then newest first.
         """
         words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
         newest = [*islice(self.lessons.collector.timeline.newest(caller.project), constants.NAME_LESSONS)]
         shared = [*self.lessons.shared_by(caller.project)]
-        # Mostly no lesson has a name of the text: then nothing more is asked of 200 of them.
+        # Usually no lesson shares a name with the text: then stop before 200 more checks.
         if len(words) < 2 and all(names.isdisjoint(self._of(each, caller)[0]) for each in (*newest, *shared)):
             return []
         lessons = [*(each for each in newest if self.lessons.is_in_force(each)), *shared]
@@ -121,7 +121,7 @@ class Names:
         if len(words) > 1:
             groups[""] = [each for each in lessons if words <= self._of(each, caller)[1]]
         few = max(constants.NAME_FEW, int(constants.NAME_SHARE * len(lessons)))
-        many = constants.NAME_LESSONS * constants.NAME_SHARE * constants.NAME_FEW  # Comparing more would take long
+        many = constants.NAME_LESSONS * constants.NAME_SHARE * constants.NAME_FEW  # Comparing more would take too long
         rare = Counter(
             each.id
             for name, group in groups.items()
@@ -137,7 +137,7 @@ class Names:
         return sum(used) <= constants.NAME_USED
 
     def _of(self, entry: Ghap, caller: Caller) -> tuple[frozenset[str], frozenset[str]]:
-        """Return an entry's names, with the files that were edited for it, and its terms."""
+        """Return an entry's names, including the files edited for it, and its terms."""
         known = self._entries.get((entry.id, caller.folder))
         if known is None or known[0] is not entry:
             text = axis_text(entry, Axis.FULL)

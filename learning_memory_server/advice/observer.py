@@ -1,4 +1,4 @@
-"""Learn from a trigger before there is advice: runs of tests, failures, files, tasks, and the place of the work."""
+"""Update the state of the work from a trigger, before advice is chosen: test runs, failures, files, tasks, location."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Learns from triggers. A command whose failure cannot be recorded counts as not seen."""
+    """Learns from triggers. A command whose failure cannot be recorded is ignored."""
 
     collector: ObservationCollector
     failures: FailureLog
@@ -44,7 +44,7 @@ class Observer:
     clock: Clock
 
     async def observe(self, trigger: Trigger, caller: Caller, state: SessionState) -> tuple[Trigger, Observed]:
-        """Return the trigger as sources see it, and what it has shown."""
+        """Return the trigger for sources, and the observed state of the work."""
         if trigger.kind is TriggerKind.COMMAND:
             return await self._command(trigger, caller, state)
         if trigger.kind is TriggerKind.FILE:
@@ -71,7 +71,7 @@ class Observer:
         state.loaded |= await asyncio.to_thread(loaded_at, trigger, trigger.folder or caller.folder, rules)
 
     async def place(self, folder: str, project_folder: str) -> str:
-        """Return where an agent works: the branch, the changed files and the folder, a line each."""
+        """Return the place of work: the branch, the changed files and the folder, one per line."""
         return await asyncio.to_thread(place_of, self.names, folder, project_folder)
 
     async def _file(self, trigger: Trigger, caller: Caller) -> Observed:
@@ -94,7 +94,7 @@ class Observer:
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
             return nothing
-        # What errors name is in use, too.
+        # Names in errors are in use, too.
         self.names.note(ended.question or trigger.command, caller)
         if not ended.question:
             return nothing
@@ -102,7 +102,7 @@ class Observer:
         return replace(trigger, kind=TriggerKind.ERROR), observed
 
     async def _keep_run(self, trigger: Trigger, caller: Caller) -> None:
-        """Add the end of a test or build to the agent's open entry."""
+        """Add the result of a test or build to the agent's open entry."""
         if trigger.is_unknown or not is_test_or_build(trigger.command):
             return
         (command,) = await self.redaction.pass_texts(trigger.command)
@@ -130,14 +130,14 @@ class Observer:
 
 
 def place_of(names: Names, folder: str, project_folder: str) -> str:
-    """Return where an agent works: the branch, the changed files and the folder, a line each. For a thread."""
+    """Return the place of work: the branch, the changed files and the folder, one per line. Blocks."""
     names.look(project_folder)
     root = project_root(project_folder)
     return f"{place_in(Path(folder))}\n{(root and name_in(root, folder)) or ''}"
 
 
 def look_at(paths: Iterable[str], folder: str) -> tuple[str, ...]:
-    """Look at paths, and return the folders of the project of a folder. For a thread that a dead disk may hold."""
+    """Access each path, and return the folders of a folder's project. Blocks, for long if a disk is not available."""
     for path in paths:
         os.path.exists(path)  # noqa: PTH110 - a path may be no name of a file
     return folders_of(folder)

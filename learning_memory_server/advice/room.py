@@ -1,6 +1,6 @@
-"""Choose advice: sources offer, filters drop, only the newest about a matter stays, and a budget limits.
+"""Choose advice: sources offer candidates, filters reject some, duplicates are merged, and a budget limits the number.
 
-Nothing is recorded here, so everything that asks what an agent would see can ask this.
+Nothing is recorded here, so this can also preview the advice for an agent.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class Room:
-    """Chooses what is shown."""
+    """Chooses the advice to show."""
 
-    sources: Sequence[Source]  # in the order in which their candidates come
+    sources: Sequence[Source]  # in the order of their candidates
     lessons: Lessons
     entry_notes: EntryNotes
-    has_deadline: bool = True  # whether what is late is not shown
+    has_deadline: bool = True  # whether late candidates are dropped
 
     async def offered(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return the candidates that the sources offer in time. If a source fails, those of earlier sources remain.
+        """Return the candidates that sources offer in time. If a source fails, candidates of earlier ones are kept.
 
         Raises:
-            NotReadyError: If the model or the index is not ready, and this is a call whose reply should say so.
+            NotReadyError: If the model or the index is not ready, and the reply to this call should report it.
         """
         is_told = caller.is_told or trigger.kind is TriggerKind.SESSION_START
         sources = [each for each in self.sources if is_told or not each.needs_confirmed]
@@ -59,7 +59,7 @@ class Room:
         try:
             async with asyncio.timeout(budget.seconds + observed.patience if self.has_deadline else None):
                 for source in sources:
-                    # A lesson about the very error is all that an error needs, whether or not it is shown again.
+                    # A lesson tied to the error is enough for an error, even if it was shown before.
                     is_enough = budget.items == 1 and any(
                         each.kind is not AdviceKind.RULE and is_in_force(each, situation) for each in offered
                     )
@@ -74,7 +74,7 @@ class Room:
         return offered
 
     def passing(self, offered: Sequence[Candidate], situation: Situation) -> list[Candidate]:
-        """Return the candidates that are shown."""
+        """Return the candidates to show."""
         matters = newest_of_each(each for each in offered if is_in_force(each, situation))
         passing = [each for each in matters if passes(each, situation)]
         if situation.trigger.kind is TriggerKind.SESSION_START:
@@ -85,11 +85,11 @@ class Room:
         return [*rules, *others[: max(0, budget.items - (len(rules) if budget.is_shared else 0))]]
 
     def of_person(self) -> Room:
-        """Return a room that offers what persons say themselves, and no lessons."""
+        """Return a room with only the sources that offer a person's own words, without lessons."""
         return replace(self, sources=[each for each in self.sources if not each.needs_confirmed])
 
     async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
-        """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""
+        """Return the advice at a start, for a client without advice at prompts; see `Observed` for `place`."""
         trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
         offered = await self.offered(trigger, Observed(place=place), caller)
         candidates = self.passing(offered, Situation(trigger, caller, self.lessons))
@@ -97,12 +97,12 @@ class Room:
         return f"{said}{text.UNCONFIRMED}" if text.hides(offered, caller) else said
 
     def notes(self, caller: Caller) -> text.Notes:
-        """Return what says of an entry what became of its files."""
+        """Return a function that describes changes to an entry's files."""
         return partial(self.entry_notes.words, folder=caller.folder)
 
 
 def room_of_starts(lessons: Lessons, names: Names, entry_notes: EntryNotes, rules: Rules) -> Room:
-    """Return a room that chooses only what a session's start shows, for which it needs no model and no index."""
+    """Return a room for session starts only, which needs no model and no index."""
     return Room(
         (RulesSource(rules), OpenEntriesSource(lessons.collector), PlaceSource(lessons, names)), lessons, entry_notes
     )

@@ -1,9 +1,9 @@
 """Score lessons by how near they are to a task.
 
-The score is 0.5 * closeness + 0.4 * coverage + 0.05 * standing. The closeness is the cosine on the axis `full` on the
-model's scale; the coverage is the share of the text's terms, by their rarity, that the lesson has; the standing is how
-many standard deviations the closeness is above that of the newest 200 entries of the project (at most 5). A lesson is
-shown from a bar on that depends on the trigger and on the size of the store. Decision 20 has the sets and figures.
+The score is 0.5 * closeness + 0.4 * coverage + 0.05 * standing. Closeness is the cosine on the
+axis `full`, on the model's scale. Coverage is the share of the text's terms, weighted by rarity, that the lesson has.
+Standing is the number of standard deviations, at most 5, by which the closeness exceeds the usual one of the newest
+200 entries. The minimum score depends on the trigger and the size of the store. Decision 20 has the data and figures.
 """
 
 import math
@@ -19,7 +19,7 @@ from learning_memory_server.model.entry import Ghap
 
 
 class Near(NamedTuple):
-    """A lesson near a text: its closeness, and the terms of its text."""
+    """A lesson, its closeness to a text, and the terms of the lesson's text."""
 
     entry: Ghap
     closeness: float
@@ -27,12 +27,12 @@ class Near(NamedTuple):
 
 
 class Background:
-    """The usual closeness and terms in a project, for one text."""
+    """The usual closeness in a project to one text, and the rarity of the text's terms."""
 
     def __init__(self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]) -> None:
-        """Take the terms of the text, and of the newest entries, and how close these are to the text."""
+        """Take the terms of the text, the terms of the newest entries, and the closeness of each to the text."""
         frequency = Counter(term for found in texts for term in wanted & found)
-        # Else a term that all of a few texts have would be worth nothing.
+        # Otherwise a term in all of only a few texts would be worth nothing.
         count = len(texts) + constants.PRIOR
         self._rarity = {
             term: math.log(1 + (count - frequency[term] + 1 / 2) / (frequency[term] + 1 / 2)) for term in wanted
@@ -44,12 +44,12 @@ class Background:
         self._deviation = math.sqrt((spread + constants.PRIOR * constants.DEVIATION**2) / count)
 
     def coverage(self, found: AbstractSet[str]) -> float:
-        """Return the share of the wanted terms' rarity that a text with these terms has, from 0 to 1."""
+        """Return the share of the wanted terms, weighted by rarity, that are in `found`, from 0 to 1."""
         shared = math.fsum(self._rarity[term] for term in self._rarity.keys() & found)
         return shared / self._total if self._total else 0.0
 
     def standing(self, closeness: float) -> float:
-        """Return how many standard deviations a closeness is above the usual one, up to a limit."""
+        """Return the number of standard deviations by which a closeness exceeds the usual one, up to a limit."""
         deviations = (closeness - self.usual) / self._deviation
         return min(deviations, constants.STANDING_MOST)
 
@@ -60,10 +60,10 @@ class Scored:
 
     entry: Ghap
     score: float
-    by_terms: float = 0.0  # the part of the score that shared terms add
+    by_terms: float = 0.0  # the part of the score from shared terms
 
     def reason(self, bar: float) -> Reason:
-        """Return why it is shown from a bar on."""
+        """Return the reason for showing it, given the minimum score."""
         alone = self.score - self.by_terms
         if alone >= bar:
             return Reason.SIMILAR
@@ -71,7 +71,7 @@ class Scored:
 
 
 def scored(near: Near, background: Background) -> Scored:
-    """Return a lesson with its score."""
+    """Score a lesson."""
     by_terms = constants.COVERAGE * background.coverage(near.terms)
     score = constants.CLOSENESS * near.closeness + by_terms + constants.STANDING * background.standing(near.closeness)
     return Scored(near.entry, score, by_terms)
@@ -84,27 +84,27 @@ def best_of_each(found: Iterable[Iterable[Scored]]) -> list[Scored]:
 
 
 def bar_at_start(entries: int) -> float:
-    """Return the least score at a start, in a store of so many entries."""
+    """Return the minimum score at a start, in a store with this many entries."""
     return constants.START + constants.GROWTH * math.log(max(entries / constants.GROWS_ABOVE, 1.0))
 
 
 def bar_at_prompt(entries: int) -> float:
-    """Return the least score at a prompt or a task."""
+    """Return the minimum score at a prompt or a task."""
     return bar_at_start(entries) + constants.PROMPT
 
 
 def bar_at_error(entries: int) -> float:
-    """Return the least score at a command that failed."""
+    """Return the minimum score at a failed command."""
     return constants.ERROR + constants.GROWTH * math.log(max(entries, constants.FEW) / constants.GROWS_ABOVE)
 
 
 def best(scored: Iterable[Scored], bar: float) -> list[Scored]:
-    """Return the lessons from a bar on, the best first. A lead over the next one lowers the bar for the first."""
+    """Return the lessons with at least the score `bar`, best first. The first may have less if it leads by much."""
     ranked = sorted(scored, key=lambda each: (-each.score, each.entry.id))
     if not ranked:
         return []
     most = ranked[0].score
-    # Of what is farther away than any lead, no copies need be found: none of it is shown.
+    # Lessons farther away than the maximum lead are never shown, so they need no check for copies.
     far = most - constants.LEAD_MOST
     kept = {each.id for each in distinct(each.entry for each in ranked if each.score > far)}
     ranked = [each for each in ranked if each.entry.id in kept or each.score <= far]

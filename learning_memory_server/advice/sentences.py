@@ -1,4 +1,4 @@
-"""What agents and persons read of rules: the person's own sentence, its day, and what became of the call."""
+"""The texts about rules for agents and persons: the rule's sentence, its date, and the decision on the call."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ def decision_of(meeting: Meeting, now: datetime) -> Decision | None:
 
 
 def beside(meeting: Meeting, now: datetime) -> str:
-    """Return the text for an agent whose person was asked about a call: the client shows the agent no reason."""
+    """Return the text for an agent whose user was asked about a call: the client does not show it the reason."""
     if meeting.ruling is not Ruling.ASK:
         return ""
     return (
@@ -43,7 +43,7 @@ def beside(meeting: Meeting, now: datetime) -> str:
 
 
 def person_of(meeting: Meeting) -> str:
-    """Return the line for the person, at the first call of a session that was not run."""
+    """Return the notice for the person at the first call of a session that a rule stopped; empty otherwise."""
     if not meeting.is_first or not meeting.rules:
         return ""
     shown = meeting.rules[: limits.RULES_AT_ONCE]
@@ -52,12 +52,12 @@ def person_of(meeting: Meeting) -> str:
 
 
 def after(rules: Sequence[Rule], now: datetime) -> str:
-    """Return the text for an agent whose call ran and broke rules."""
+    """Return the text for an agent after a call that ran and broke rules."""
     return f"{named(rules, now)} The last call broke {_it(rules)}." if rules else ""
 
 
 def at_end(rules: Sequence[Rule], now: datetime) -> str:
-    """Return the text for an agent that ends its work and has not followed rules about the end of work."""
+    """Return the text for an agent that ends its work without having followed rules about the end of work."""
     if not rules:
         return ""
     is_seen = all(each.pattern for each in rules)
@@ -65,19 +65,19 @@ def at_end(rules: Sequence[Rule], now: datetime) -> str:
 
 
 def left_out(number: int) -> str:
-    """Return the line for the person about rules that there was no room for at a start."""
+    """Return the notice for the person about rules that did not fit at a start."""
     if not number:
         return ""
     return f"{counted(number, 'more rule')} for every session {'was' if number == 1 else 'were'} not shown: {ALL}"
 
 
 def line_of(rule: Rule, now: datetime) -> str:
-    """Return a rule as a line of a list."""
+    """Return a rule as a list item."""
     return f"{one_line(rule.text)} ({_source(rule, now)})"
 
 
 def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user") -> str:
-    """Return rules with where they come from."""
+    """Return rules with their origins."""
     if len(rules) > 1:
         shown = sorted(rules, key=lambda each: not each.is_enforced)[: limits.RULES_AT_ONCE]
         several = "; ".join(f'"{one_line(each.text)}" ({_source(each, now)})' for each in shown)
@@ -92,7 +92,7 @@ def named(rules: Sequence[Rule], now: datetime, noun: str = "Rule of your user")
 
 
 def _source(rule: Rule, now: datetime) -> str:
-    """Return where a rule comes from: the day of its words, or its file and the day of the yes."""
+    """Return the origin of a rule: the date of the person's words, or the file and the date of acceptance."""
     if rule.origin.kind is OriginKind.FILE and rule.origin.name:
         return f"from {one_line(rule.origin.name)}, accepted {_day(rule.created_at, now)}"
     return _day(rule.origin.at or rule.created_at, now)

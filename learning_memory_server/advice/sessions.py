@@ -1,4 +1,4 @@
-"""The states of running sessions, in one object for each."""
+"""The state of running sessions, one object for each."""
 
 from asyncio import Task
 from collections.abc import Callable
@@ -15,27 +15,27 @@ from learning_memory_server.rules.pause import RulePause
 from learning_memory_server.rules.session import RuleSession
 from learning_memory_server.system.recent import Recent
 
-_TASKS: Final = 16  # Tasks of subagents that are remembered until these start: the last ones
+_TASKS: Final = 16  # The latest tasks of subagents, kept until the subagents start
 
 
-_CALLS: Final = 32  # Calls whose answers are remembered: a hook that is set up twice says each of them twice
+_CALLS: Final = 32  # Calls whose answers are kept: a hook that is installed twice reports each call twice
 
 
 @dataclass(slots=True)
 class SessionState:
-    """The state of one session, by the name that its client has for it."""
+    """The state of one session, identified by the client's name for it."""
 
-    context: str  # a hash of its client's name for it
-    watch: CommandWatch  # knows which commands failed last
-    # When the context of its main agent was last emptied, since this server began. The log cannot say it: a start at
-    # which nothing is shown has no line there. After a restart, what was shown before a compaction stays unsaid, and a
-    # rule is met once more, which is the safe side of both.
+    context: str  # a hash of the client's name for the session
+    watch: CommandWatch  # tracks the commands that failed last
+    # When the context of the main agent was last cleared, since this server started. The log does not have it: a start
+    # without advice has no line there. After a restart of the server, advice from before a compaction is not repeated,
+    # and a rule is shown once more: in both cases the safe choice.
     context_since: datetime | None = None
     started_at: datetime | None = None  # when its start was answered
-    is_begun: bool = False  # whether it had a prompt
-    loaded: set[str] = field(default_factory=set)  # ids of the lessons and rules that its client loads by itself
+    is_begun: bool = False  # whether it has had a prompt
+    loaded: set[str] = field(default_factory=set)  # ids of the lessons and rules that the client loads itself
     answers: Recent[str, Task[tuple[Shown, bool]]] = field(default_factory=lambda: Recent(_CALLS))  # by kind and key
-    tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after their kind
+    tasks: list[tuple[str, str]] = field(default_factory=list)  # of subagents about to start, after the kind of agent
     signs: Signs = field(default_factory=Signs)
     rules: RuleSession = field(default_factory=RuleSession)
     rules_off_until: datetime | None = None
@@ -44,11 +44,11 @@ class SessionState:
         self.rules.session = self.context
 
     def add_task(self, kind_of_agent: str, task: str) -> None:
-        """Remember the task of a subagent: the event of its start does not say it."""
+        """Store the task of a subagent: the event of its start does not contain the task."""
         self.tasks[:] = [*self.tasks[1 - _TASKS :], (kind_of_agent, task)]
 
     def take_task(self, kind_of_agent: str) -> str:
-        """Return the task of a subagent that starts, which is no other's then; empty if none is known."""
+        """Remove and return the task of a subagent that starts; empty if none is stored."""
         mine = next((each for each in self.tasks if each[0] == kind_of_agent), None)
         if mine is None:
             return ""
@@ -57,7 +57,7 @@ class SessionState:
 
 
 class Sessions:
-    """The states of the sessions that were heard of last. `dropped` gets each one that is no longer known."""
+    """The states of the latest sessions. `dropped` is called with each one that is evicted."""
 
     def __init__(
         self, redaction: RedactionGate, pause: RulePause, dropped: Callable[[SessionState], None] = lambda _state: None
@@ -71,7 +71,7 @@ class Sessions:
     def hear(self, caller: Caller, context: str) -> SessionState:
         """Return the state of a session.
 
-        `context` is its client's name for it: after `/clear`, it is another one. A call of a tool does not say it.
+        `context` is the client's name for the session, which changes after `/clear`. Tool calls do not contain it.
         """
         if context:
             self._contexts[caller.session] = context
@@ -82,9 +82,9 @@ class Sessions:
         return SessionState(name, CommandWatch(self._redaction), rules_off_until=self._pause.until(name))
 
     def rules_off(self, until: datetime | None) -> None:
-        """Show and count no rules until a time; None: in the sessions that run now, to their end.
+        """Neither show nor count rules until a time; with None, until the end of the sessions that run now.
 
-        A time in the past turns them on again.
+        A time in the past turns rules on again.
         """
         self._pause.begin(until, [state.context for state in self._states.values()])
         for state in self._states.values():

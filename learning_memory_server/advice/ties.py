@@ -1,9 +1,10 @@
-"""Ties of lessons to errors: an agent is shown a lesson where the very error comes again that its author met.
+"""Ties of lessons to errors: an agent is shown a lesson if the error that its author met comes again.
 
-An entry is tied to an error if two signs agree: a command failed with it while the entry was open for the agent, and
-the entry's texts quote the line (four words in a row, or a code). A failure that was recorded without names counts if
-the entry has them. Entries from before the first failure that the project has recorded count if they quote the line,
-and have its names.
+An entry is tied to an error if two conditions hold. A command failed with the error while the agent had the entry open,
+and the entry's texts quote the line: four consecutive words, or a code. A failure that was recorded without names
+counts if the entry has the names.
+
+Entries older than the project's first recorded failure count if they quote the line and contain its names.
 """
 
 import re
@@ -34,7 +35,7 @@ _RAISED: Final = re.compile(r"(?<!\w)(?:\w{1,60}(?:\.|::)){0,8}\w{0,60}(?:Error|
 _NAME: Final = re.compile(
     r"['\"`\u2018\u201c][^'\"`]{0,80}[^\W\d][^'\"`]{0,80}['\"`\u2019\u201d]|\w/|/\w|\w\.[a-z]{1,5}\b|[a-z][A-Z]|\w_\w|[^\W\d]\d|\d[^\W\d]"
 )
-"""What tells that a line names something."""
+"""Signs that a line names something."""
 _WORD: Final = re.compile(r"[\w./~@+][\w./~@+-]*")
 
 
@@ -42,24 +43,24 @@ _WORD: Final = re.compile(r"[\w./~@+][\w./~@+-]*")
 class _OfProject:
     """The ties of a project."""
 
-    earlier: list[tuple[str, Met]]  # the errors of entries that have none themselves, with their ids
-    unseen: dict[str, str]  # the words of entries from before failures were recorded
+    earlier: list[tuple[str, Met]]  # the errors of entries that have none themselves, with the ids of these entries
+    unseen: dict[str, str]  # the words of entries that predate the recording of failures, by entry id
     state: object = None
     by_line: dict[str, list[tuple[str, Met]]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
 class Ties:
-    """Tells which lessons are tied to which errors."""
+    """Finds the lessons that are tied to an error."""
 
     failures: FailureLog
     collector: ObservationCollector
     _projects: dict[str, _OfProject] = field(default_factory=dict, init=False)
 
     def met(self, entry: Ghap, resolver: Caller) -> tuple[Met, ...]:
-        """Return the errors that an entry gets once it is resolved.
+        """Return the errors to store with a resolved entry.
 
-        Errors of another agent, before the entry was adopted, are tied only if the resolver met one of them, too.
+        Errors of a previous agent, before the entry was adopted, are tied only if the resolver met one of them, too.
         """
         of_project = self.failures.of_project(entry.project)
         found = [each for each in of_project if each.during and each.during.entry == entry.id]
@@ -74,7 +75,7 @@ class Ties:
             is_tied = (has_met_others or _is_by(each, resolver)) and _quotes(entry, line)
             before = errors.pop(line, Met(""))
             errors[line] = Met(line, programs, is_tied=is_tied or before.is_tied)
-        # Tied ones come last, and stay.
+        # Tied errors come last, so that the limit drops others first.
         return tuple(sorted(errors.values(), key=lambda each: each.is_tied)[-limits.ERRORS_MAX :])
 
     def tied(self, line: str, command: str, project: str) -> list[Ghap]:
@@ -101,22 +102,22 @@ class Ties:
         return sorted(entries, key=age, reverse=True)
 
     def is_silent(self, entry: Ghap, line: str, command: str, caller: Caller) -> bool:
-        """Return whether a lesson is tied to an error, and says nothing new of it; see `is_spent`."""
+        """Whether a lesson is tied to an error, but no longer useful for it; see `is_spent`."""
         is_spent = self.is_spent(entry, line, caller)
         return is_spent and any(each.id == entry.id for each in self.tied(line, command, caller.project))
 
     def is_spent(self, entry: Ghap, line: str, caller: Caller) -> bool:
-        """Return whether an error is routine, or came again although a lesson about it was shown."""
+        """Whether an error is routine, or came again although its lesson was shown."""
         return self.is_routine(line, caller) or self.is_in_vain(entry, line)
 
     def is_routine(self, line: str, caller: Caller) -> bool:
-        """Return whether an error came in so many earlier sessions that it is part of the work."""
+        """Whether an error came in so many earlier sessions that it is part of the work."""
         same = (each for each in self._failures(line, caller.project) if not each.imported and _had(each, line))
         earlier = {each.session for each in same}
         return len(earlier - {caller.session}) > constants.ROUTINE
 
     def is_in_vain(self, entry: Ghap, line: str) -> bool:
-        """Return whether an error came again, in several sessions, after the agents were shown a lesson about it."""
+        """Whether an error came again in several sessions after agents were shown a lesson about it."""
         same = self._failures(line, entry.project)
         shown = {each.session for each in same if each.advice and each.advice.id == entry.id}
         return len({each.session for each in same if each.again and each.session in shown}) >= constants.VAIN
@@ -125,7 +126,7 @@ class Ties:
         return self.failures.of(project, normalized(line) or line)
 
     def _of(self, project: str) -> _OfProject:
-        """Return the ties of a project, as its entries are now."""
+        """Return the current ties of a project."""
         timeline = self.collector.timeline
         if project not in self._projects:
             failures = self.failures.of_project(project)
@@ -144,7 +145,7 @@ class Ties:
         return ties
 
     def _earlier(self, project: str, failures: list[Failure]) -> Iterator[tuple[str, Met]]:
-        """Yield the ids of entries that were resolved before entries had errors, each with an error."""
+        """Yield the ids of entries that predate stored errors, each with an error."""
         failures = [each for each in failures if not (each.during or each.imported)]
         entries: dict[str, list[Ghap]] = defaultdict(list)
         for entry in self.collector.timeline.newest(project) if failures else ():
@@ -153,14 +154,14 @@ class Ties:
         for each in failures:
             at, theirs = as_seen(each.created_at), entries.get(each.session, ())
             still_open = [one for one in theirs if as_seen(one.created_at) <= at <= as_seen(one.outcome.resolved_at)]
-            # Of several it is not known whose command it was.
+            # With several open entries, the one of the command is unknown.
             if len(still_open) == 1 and not still_open[0].errors:
                 programs = " ".join(sorted(programs_of(each.command)))
                 yield still_open[0].id, Met(_line_of(each), programs, _quotes(still_open[0], _line_of(each)))
 
 
 def programs_of(command: str) -> frozenset[str]:
-    """Return the names of a command's programs, without folders; in place of a common one, its first other word."""
+    """Return the program names of a command, without folders. For a common program, its first argument is used."""
     found = ([word.rpartition("/")[2].casefold() for word in call if _WORD.fullmatch(word)] for call in _calls(command))
     common = constants.COMMON_PROGRAMS
     return frozenset(next((name for name in names if name not in common), names[0]) for names in found if names)
@@ -172,7 +173,7 @@ def words_in(text: str, without: re.Pattern[str] = _MARK) -> list[str]:
 
 
 def _calls(command: str) -> Iterator[tuple[str, ...]]:
-    """Yield what a command calls, without what runs it."""
+    """Yield the calls of a command, without wrappers."""
     for step in read_steps(command).steps:
         if not looks(step.call):
             length, name = head(step.call)
@@ -180,27 +181,27 @@ def _calls(command: str) -> Iterator[tuple[str, ...]]:
 
 
 def _is_by(failure: Failure, caller: Caller) -> bool:
-    """Return whether it was a caller's command, as far as that is known."""
+    """Whether the failure was a caller's own command, if known."""
     agent = failure.agent or (failure.during.agent if failure.during else "")
     return failure.session == caller.session and (not (agent and caller.agent) or agent == caller.agent)
 
 
 def _line_of(failure: Failure) -> str:
-    """Return the line of a failure by which it is compared."""
+    """Return the line of a failure in the form used for comparison."""
     return comparable(failure.named_line)
 
 
 def _had(failure: Failure, line: str) -> bool:
-    """Return whether this was a failure's line, with these names."""
+    """Whether this was the line of a failure, including its names."""
     if failure.has_digest:
         return line_digest(line) == failure.line
     return line == _line_of(failure)
 
 
 def _quotes(entry: Ghap, line: str) -> bool:
-    """Return whether an entry's texts quote the line of an error: enough of its words in a row, or a code."""
+    """Whether an entry's texts quote the line of an error: several consecutive words, or a code."""
     text = "\n".join(_texts(entry))
-    # A path is no quotation.
+    # A path does not count as a quotation.
     if _has_run(f" {' '.join(words_in(text, _PATH))} ", words_in(line, _PATH)):
         return True
     return any(re.search(rf"(?<![\w-]){code}(?![\w-])", text) for code in _CODE.findall(line))
@@ -217,18 +218,18 @@ def _words_of(entry: Ghap) -> str:
 
 
 def _has_run(text: str, wanted: list[str]) -> bool:
-    """Return whether a text of words has enough of a line's words in a row."""
+    """Whether a text, as a string of words, has enough consecutive words of a line."""
     quoted = constants.QUOTED
     runs = (" ".join(wanted[start : start + quoted]) for start in range(len(wanted) - quoted + 1))
     return any(f" {run} " in text for run in runs)
 
 
 def _has(text: str, words: Iterable[str]) -> bool:
-    """Return whether a text of words has all given words."""
+    """Whether a text, as a string of words, has all given words."""
     return all(f" {word} " in text for word in words)
 
 
 def _names(line: str, programs: frozenset[str]) -> bool:
-    """Return whether a line names something: a thing, or the program that says it."""
+    """Whether a line names something: an object, or the program that wrote it."""
     rest = _RAISED.sub("", _MARK.sub("", line))
     return line.partition(":")[0].casefold() in programs or _NAME.search(rest) is not None

@@ -1,4 +1,4 @@
-"""How commands reach the data: in a running hub, in one that is started for them, or in the own process."""
+"""Access to the data for commands: through a running hub, a hub started for the command, or this process."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ _LOOK_SECONDS: Final = 0.05
 
 
 class HubClient:
-    """Sends requests to the hub of a `place`, each over its own connection, while it gives signs of life."""
+    """Sends requests to the hub of a `place`, one per connection, and waits while the hub gives signs of life."""
 
     def __init__(self, place: discovery.HubPaths, path: Path, connection: socket.socket, hung_after: float) -> None:
         self.place = place
@@ -48,7 +48,7 @@ class HubClient:
         self._hello = hello_of(place, "control")
 
     def control(self, command: str, **fields: object) -> dict[str, Any]:
-        """Send the hub `status`, `stop` or an operation, and return its reply or raise its error, however late.
+        """Send the hub `status`, `stop` or an operation without a time limit, and return its reply or raise its error.
 
         Raises `DeadlineExceededError` without a sign of life, and `StorageUnavailableError` if it ends before it
         replies.
@@ -62,12 +62,12 @@ class HubClient:
             try:
                 return await asyncio.to_thread(self._ask, connection, name, fields, report)
             finally:
-                # Wakes a thread that still waits for the hub.
+                # Wakes a thread that is still waiting for the hub.
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the connection that no request has used."""
+        """Close the unused connection, if any."""
         if self._first:
             self._first.close()
 
@@ -105,7 +105,7 @@ class HubClient:
         except (OSError, EOFError):
             raise _ended() from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # A hub of another version may reply in another form.
+            # A hub of another version may reply in another format.
             raise LearningMemoryError(
                 f"The hub's reply was not understood ({error!r}).",
                 hint="Run `learning-memory-server hub stop`; the next session starts a hub of the current version.",
@@ -115,7 +115,7 @@ class HubClient:
 def find_hub(
     place: discovery.HubPaths | None = None, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER
 ) -> HubClient | None:
-    """Return the hub that owns the data, by default that of the environment's settings, or None if none runs.
+    """Return the hub that owns the data, by default that of the environment's settings, None if no hub runs.
 
     Raises `DeadlineExceededError` and `UntrustedSocketError`.
     """
@@ -158,13 +158,14 @@ def _hangs(place: discovery.HubPaths, hung_after: float) -> LearningMemoryError:
 
 
 def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
-    """Stop the hub that has locked the data of these settings, and return its process id; None if none has.
+    """Stop the hub that has locked the data of these settings, and return its process id; None if there is none.
 
-    It is asked, then gets SIGTERM, and is killed after `term_seconds`; acknowledged writes are safe. Raises
-    `DeadlineExceededError` if it does not end, and `StorageUnavailableError` if the holder is not certain.
+    The hub gets a request to stop, then SIGTERM, and is killed after `term_seconds`. Acknowledged writes are safe.
+    Raises `DeadlineExceededError` if it does not end, and `StorageUnavailableError` if the holder of the lock is
+    unknown.
     """
     place = discovery.HubPaths(os.environ)
-    # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
+    # Whatever the state of the socket and its listener, the lock decides which process is the hub.
     try:
         if hub := find_hub(place):
             until = time.monotonic() + timeouts.HUB_END
@@ -172,14 +173,14 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
             if _has_released(place, pid, until):
                 return pid
     except RefusedSocketError:
-        raise  # Nothing is wrong with the hub
+        raise  # The hub is fine
     except LearningMemoryError:
         pass
     return _end_holder(place, term_seconds)
 
 
 def _has_released(place: discovery.HubPaths, pid: int, until: float) -> bool:
-    """Return whether a process released the data by then."""
+    """Wait until a process has released the data. Returns False if it has not done so by `until`."""
     while (holder(place.journal) or {}).get("pid") == pid:
         if time.monotonic() > until:
             return False
@@ -193,7 +194,7 @@ def _end_holder(place: discovery.HubPaths, term_seconds: float) -> int | None:
         return None
     pid = who.get("pid")
     for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, timeouts.HUB_KILLED)):
-        # What the lock file says is only what a process has written, and process ids are reused.
+        # The lock file contains only the claim of a process, and process ids are reused.
         if not isinstance(pid, int) or not is_locked_by(place.journal / LOCK, pid):
             if holder(place.journal) is None:
                 return pid if isinstance(pid, int) else None
@@ -213,18 +214,18 @@ def _end_holder(place: discovery.HubPaths, term_seconds: float) -> int | None:
 
 Operate = Callable[[out.Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
-STARTS_HUB = True  # Whether a command starts a hub if none runs. Tests of commands turn it off, except those of that.
+STARTS_HUB = True  # Whether a command starts a hub if none runs. Most tests of commands turn this off.
 _BATCH: Final = 50  # Records per message
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
-"""What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
-_READING: Final = ("call", "compare", "complete", "page_data")  # Operations that leave nothing undone if interrupted
+"""The exceptions from Ctrl-C: the second while this process works, the first while it waits."""
+_READING: Final = ("call", "compare", "complete", "page_data")  # Leave no work unfinished if interrupted
 
 
 class Connection:
     """Runs operations for a command, shows their progress, and calls tools for the project of the settings.
 
-    `redacted` counts the secrets of each kind that imports left out; `outlives_command` is whether a hub does the work.
+    `redacted` counts the secrets that imports removed, by kind. `outlives_command` is whether a hub does the work.
     """
 
     def __init__(self, operate: Operate, settings: Settings, *, outlives_command: bool = False) -> None:
@@ -232,10 +233,10 @@ class Connection:
         self.outlives_command = outlives_command
         self.redacted: Counter[str] = Counter()
         self._project = caller_of(os.environ, settings).project
-        self._session = os.urandom(8).hex()  # A separate session, which has no open entry
+        self._session = os.urandom(8).hex()  # A separate session, without an open entry
 
     async def run(self, operation: str, doing: str = "Working", /, **fields: object) -> dict[str, Any]:
-        """Run an operation and return its result, or raise its error. If it is interrupted, a notice says what remains.
+        """Run an operation and return its result, or raise its error. Print a notice if it is interrupted.
 
         Raises `DeadlineExceededError` if the hub hangs, and `StorageUnavailableError` if it ends before it replies.
         """
@@ -252,12 +253,12 @@ class Connection:
         return reply
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """Call a tool and return its reply. Arguments that are None are left out."""
+        """Call a tool and return its reply. Arguments with the value None are left out."""
         given = {name: value for name, value in arguments.items() if value is not None}
         return await self.run("call", tool=tool, arguments=given, project=self._project, session=self._session)
 
     async def call_for_all(self, tool: str, items: str, **arguments: object) -> dict[str, Any]:
-        """Call a listing tool, and return its first reply with the `items` (the reply's key) of all pages."""
+        """Call a listing tool for all pages, and return its first reply with all `items`, a key of the reply."""
         reply = page = await self.call(tool, **arguments)
         while "offset" in page:
             page = await self.call(tool, **arguments, offset=page["offset"])
@@ -265,7 +266,7 @@ class Connection:
         return reply
 
     async def add(self, records: Sequence[JournalRecord]) -> int:
-        """Add records to the journal, and return how many were new."""
+        """Add records to the journal, and return the number of new ones."""
         added = done = 0
         for batch in _batches(records):
             doing = f"Importing: {done:,} of {len(records):,}"
@@ -276,7 +277,7 @@ class Connection:
 
 
 def _batches(records: Sequence[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
-    """Yield records in batches small enough that a hub can serve its sessions in between."""
+    """Yield records in batches small enough for a hub to serve its sessions in between."""
     batch: list[dict[str, Any]] = []
     size = 0
     for each in records:
@@ -294,15 +295,15 @@ def _batches(records: Sequence[JournalRecord]) -> Iterator[list[dict[str, Any]]]
 WITHOUT_INDEX: Final = (
     DeadlineExceededError,
     EmbeddingUnavailableError,
-    # Of the engine alone: such a setting is looked at when it is opened.
+    # Only for settings of the engine, which are checked when it is opened.
     InvalidSettingsError,
     StorageUnavailableError,
 )
-"""The errors after which a command does without the index."""
+"""The errors after which a command continues without the index."""
 
 
 async def complete_index(connection: Connection) -> str:
-    """Complete the index, or leave that to the hub if it takes long. Return a phrase that says how far it is."""
+    """Complete the index, or leave it to the hub if it takes long. Return a phrase about the progress."""
     try:
         async with asyncio.timeout(timeouts.COMMAND_INDEX if connection.outlives_command else None):
             points = (await connection.run("complete"))["points"]
@@ -324,11 +325,11 @@ async def complete_index(connection: Connection) -> str:
 async def open_connection(
     settings: Settings, command: str, load: Callable[[], Embedder] | None = None
 ) -> AsyncIterator[Connection]:
-    """Connect to the hub, and start it if none runs, or replace one of older code.
+    """Connect to the hub; start it if none runs, and replace one that runs older code.
 
-    Where no hub can run, and with `load`, which returns a loaded model, this process opens the data under the command's
-    name. Raises `AlreadyRunningError` if another process has locked the data, `DeadlineExceededError` if the hub hangs,
-    `StorageUnavailableError` if it cannot be used, and `UntrustedSocketError` if another user could listen.
+    If no hub can run and `load` is given, a function that returns a loaded model, this process opens the data under the
+    command's name. Raises `AlreadyRunningError` if another process has locked the data, `DeadlineExceededError` if the
+    hub hangs, `StorageUnavailableError` if it cannot be used, and `UntrustedSocketError` if another user could listen.
     """
     patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
     if hub := _reach_hub(settings, STARTS_HUB and load is None, patience):
@@ -346,7 +347,7 @@ async def open_connection(
 
 
 def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClient | None:
-    """Return the hub, or None if this process has to open the data itself."""
+    """Return the hub, None if this process has to open the data itself."""
     if not socket_security.has_hubs():
         return None
     who = holder_of(settings)
@@ -362,7 +363,7 @@ def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClien
             raise
         out.notice(f"{error.sentence} This command works without a hub; sessions wait until it has ended.")
         return None
-    # Without a `wait` that ends the attempt, there is a connection now.
+    # Without a `wait` that ends the attempt, a connection exists now.
     if connection:
         connection.close()
     return find_hub(place, hung_after=timeouts.OPERATION_SILENT)

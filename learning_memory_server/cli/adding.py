@@ -1,4 +1,4 @@
-"""`add`: a person keeps a text for agents."""
+"""`add`: store a text of a person for agents."""
 
 from typing import Annotated
 

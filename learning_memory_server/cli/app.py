@@ -1,4 +1,4 @@
-"""The command line: its help, and where each command is."""
+"""The command line: its help, and the module of each command."""
 
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -56,22 +56,22 @@ reindex         maintenance.indexing     Rebuild the index from the journal.
 migrate         maintenance.indexing     Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
-"""The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
+"""The name, module and first help line of each command, in groups with a heading."""
 _FORMER: Final = """
 why             context                  `status`, or `show ID`
 lessons         sharing                  `share --check`
 download-model  maintenance.indexing     `setup --model MODEL`
 """
-"""The name of each command that another has taken over, the module that still declares it, and the other."""
+"""The former commands: name, module that still declares it, and the command that replaced it."""
 _FIRST: Final = set(
     "start setup doctor status settings uninstall search list show values report dashboard rule rules review add "
     "backup forget".split()
 )
-"""What answers the questions of a person, and what messages send a person to.
+"""The commands that answer a person's questions or that messages recommend.
 
-`start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.
+`start` includes `setup` and `learn-from`, and agents and hooks need no command.
 """
-_SHOWS_ALL: Final = f"{__name__}.all"  # Where the program's context says whether its help shows all commands
+_SHOWS_ALL: Final = f"{__name__}.all"  # The key in the program's context for whether its help shows all commands
 
 _OTHER_NAMES: Final = {
     "restore": "`import`",
@@ -98,21 +98,21 @@ _OTHER_NAMES: Final = {
     "find": "`search`",
     "ls": "`list`",
 }
-"""What people may look for, and the command that does it."""
+"""Names that people may try, and the command to use instead."""
 
 
 class _Declared(PlainCommand):
-    """Stands for a command in the list of commands, so that its module is imported only if it is called for."""
+    """A placeholder in the list of commands. It imports the command's module only when the command is called."""
 
     def __init__(self, name: str, module: str, summary: str, *, now: str = "") -> None:
         super().__init__(name, help=summary, hidden=bool(now))
-        self.now = now  # The command that has taken this one over, empty if none has
+        self.now = now  # The command that has replaced this one; empty if there is none
         self._called = name
         self._module = f"{__package__}.{module}"
 
     def load(self) -> Any:
         with fast_imports():
-            # It would import what draws tracebacks for people, a tenth of a command's start. None is drawn.
+            # It would import a library for tracebacks, which takes a tenth of a command's start and is not needed.
             import_module("structlog")
         declared = import_module(self._module).commands
         return typer.main.get_group(declared).commands[self._called]
@@ -135,7 +135,7 @@ class _Commands(FailuresAsSentences, PlainGroup):
             self.add_command(_Declared(name, module, "", now=now))
 
     def shown(self, ctx: Any) -> dict[str, Any]:
-        """Return the commands that the help shows: the first ones, or all."""
+        """Return the commands in the help: a selection, or all."""
         everything = super().shown(ctx).items()
         return {name: command for name, command in everything if ctx.meta.get(_SHOWS_ALL) or name in _FIRST}
 
@@ -155,14 +155,14 @@ class _Commands(FailuresAsSentences, PlainGroup):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    # Its boxes take room, and break words in a narrow terminal.
+    # Its boxes take space, and break words in a narrow terminal.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def declared() -> dict[str, Any]:
-    """Return every command by its name, as its module declares it, without those that others have taken over."""
+    """Return all commands by name, as declared in their modules, without those that were replaced."""
     group: Any = typer.main.get_command(app)
     kept = {name: command for name, command in group.commands.items() if isinstance(command, _Declared)}
     return {name: command.load() for name, command in kept.items() if not command.now}
@@ -179,7 +179,7 @@ def help_(
 
 
 def main() -> None:
-    """Run the command that the arguments name, and end the process."""
+    """Run the command in the arguments, and end the process."""
     run_to_the_end(app)
 
 

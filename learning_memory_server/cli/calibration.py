@@ -1,4 +1,4 @@
-"""`calibration`: how well stated confidence fits what happened, read from the journal without a lock."""
+"""`calibration`: compare stated confidence with outcomes, from the journal and without a lock."""
 
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ def _show(document: dict[str, Any]) -> None:
 
 
 def _say_apart(count: int) -> None:
-    """Say how many entries do not count."""
+    """Print the number of entries that do not count."""
     if count:
         out.say(f"Not counted: {out.counted(count, 'entry')} written afterwards, when the outcome was known.", "dim")
 

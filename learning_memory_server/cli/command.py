@@ -1,4 +1,4 @@
-"""The common part of commands: their declaration, their options, and reading the journal without lock and hub."""
+"""Shared parts of commands: declaration, options, and reading the journal without a lock or hub."""
 
 import inspect
 import logging
@@ -39,7 +39,7 @@ _Name = TypeVar("_Name", str, str | None)
 
 
 def _projects(incomplete: str) -> list[str]:
-    """Return the projects that Tab offers."""
+    """Return the project names for shell completion."""
     try:
         known = Offline(load_settings()).projects.all()
     except LearningMemoryError:
@@ -70,14 +70,14 @@ ExplainOption = Annotated[bool, typer.Option("--explain", help="Show where each 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a command found or did, for `--json`, and whether the exit status is 0."""
+    """The result of a command for `--json`, and whether the exit status is 0."""
 
     document: Mapping[str, Any]
     succeeded: bool = True
 
 
 class Commands(typer.Typer):
-    """The commands of a module, one function each, also coroutines. One that returns a `Result` has `--json`."""
+    """The commands of a module, one function or coroutine each. A command that returns a `Result` gets `--json`."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"cls": PlainGroup, **settings})
@@ -85,7 +85,7 @@ class Commands(typer.Typer):
     def command(
         self, name: str | None = None, json_help: str = "Print one JSON document.", example: str = "", **settings: Any
     ) -> Callable[..., Any]:
-        """Declare a function as a command; its help shows the arguments of an example."""
+        """Declare a function as a command. The help shows `example`, the arguments of an example."""
         declare = super().command(name, cls=PlainCommand, epilog=example, **settings)
         return lambda body: declare(_runnable(body, json_help))
 
@@ -110,7 +110,7 @@ def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
     if signature.return_annotation in {Result, Result | None}:
         annotation = Annotated[bool, typer.Option("--json", help=json_help)]
         option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
-        # What typer reads the options from.
+        # Typer reads the options from this.
         run.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[*signature.parameters.values(), option]
         )
@@ -119,14 +119,14 @@ def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
 
 
 def current_project(settings: Settings) -> str:
-    """Return the settings' project, else this folder's."""
+    """Return the project of the settings, otherwise the project of this folder."""
     from learning_memory_server.server.claims import caller_of
 
     return caller_of(os.environ, settings).project
 
 
 def open_settings_here() -> Settings:
-    """Load the settings for a command about this folder. Raises `InvalidInputError` if it is left out."""
+    """Load the settings for a command about this folder. Raises `InvalidInputError` if the folder is excluded."""
     from learning_memory_server.server.exclusion import require_included
 
     settings = open_settings()
@@ -135,7 +135,7 @@ def open_settings_here() -> Settings:
 
 
 def left_out_here(settings: Settings) -> str:
-    """Return a sentence if this folder is left out, else an empty text."""
+    """Return a sentence if this folder is excluded, otherwise an empty text."""
     from learning_memory_server.server.exclusion import matching, sentence_of
 
     folder = folder_of(os.environ)
@@ -144,18 +144,18 @@ def left_out_here(settings: Settings) -> str:
 
 
 def folders_here(settings: Settings) -> dict[str, str]:
-    """Return the folder of the current project, by its name: its files show which lessons are stale."""
+    """Return the folder of the current project, by project name. Its files show which lessons are stale."""
     return {current_project(settings): str(folder_of(os.environ))}
 
 
 def chosen_project(name: _Name, stored: "Offline", given: str = "--project") -> _Name:
-    """Return the project that a person names, also by an unambiguous short name; `current` may be empty.
+    """Return the project for a person's argument, which may be an unambiguous short name or `current`.
 
-    `given` is the option or the argument that holds the name.
+    `given` is the name of the option or argument.
     """
     if name is None:
         return None
-    # Empty, as an unset variable of a shell is.
+    # May be empty, like an unset shell variable.
     project = checked_text(given, name, PROJECT_MAX)
     known = stored.projects.all()
     alike = [project] if project in known else [each for each in known if short_name(each) == project]
@@ -176,7 +176,7 @@ _AGO: Final = re.compile(r"(\d{1,4})([dw])")
 
 
 def chosen_time(since: str | None) -> datetime | None:
-    """Return the moment that `--since` names: a date, or the midnight, in UTC, so many days or weeks ago."""
+    """Return the time for `--since`: a date, or midnight UTC some days or weeks ago."""
     if since is None:
         return None
     ago = _AGO.fullmatch(_DAYS.get(since, since))
@@ -196,7 +196,7 @@ _MINUTE: Final = 60
 
 
 def open_settings() -> Settings:
-    """Load the settings, set up logging, and warn about variables and keys that name no setting."""
+    """Load the settings, set up logging, and warn about unknown variables and keys."""
     settings = load_settings()
     for sentence in setting_notices():
         out.notice(sentence)
@@ -210,51 +210,51 @@ def open_settings() -> Settings:
 
 
 def _silence_logs() -> None:
-    """Write no log lines: commands report in sentences."""
+    """Turn log lines off: commands report in sentences."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.basicConfig(level=logging.CRITICAL, force=True)
 
 
 class Offline(Stores):
-    """What is in the journal, for reading only, which is safe while another process writes it."""
+    """The content of the journal, read-only, which is safe while another process writes to it."""
 
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
         super().__init__(settings, journal, utc_now, Records(journal.memories))
 
-    # What most commands do not read is imported by the others.
+    # Modules that most commands do not need are imported on demand.
 
     @cached_property
     def shared(self) -> "SharedLessons":
-        """The shared lessons that were read last."""
+        """The shared lessons from the last read."""
         from learning_memory_server.sharing.shared import SHARED, SharedLessons
 
         return SharedLessons(self.settings.storage_path / SHARED, effects=self.effects.counts)
 
     @cached_property
     def review(self) -> "Review":
-        """The lessons that wait for an answer."""
+        """The lessons that wait for a person's answer."""
         from learning_memory_server.sharing.review import Review
 
         return Review(self.answers, self.collector, self.shared, self.value_log)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
-        """Return values with the verdicts on them."""
+        """Return values with their verdicts."""
         return weigh_all(values, self.value_log, self.verdicts, self.collector)
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:
-    """Return how the process that has locked the journal or the storage folder describes itself, or None."""
+    """Return the description of the process that has locked the journal or the storage folder, or None."""
     return holder(settings.journal_directory) or holder(settings.storage_path)
 
 
 def describe_engine(settings: Settings) -> str:
-    """Say which engine stores the index, where, and how large it is."""
+    """Describe the engine of the index, its location, and its size."""
     if settings.qdrant_url is not None:
         from learning_memory_server.index.engines.server_log import urls_of
 
         parts = map(urlsplit, urls_of(settings.qdrant_url))
-        # A URL may carry a password before its host.
+        # A URL may contain a password before its host.
         shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
         return f"Qdrant at {', '.join(shown)}"
     folder = settings.index_directory
@@ -262,14 +262,14 @@ def describe_engine(settings: Settings) -> str:
 
 
 def in_use_by(who: Mapping[str, object] | None) -> str:
-    """Say which process has locked the data; see `holder_of`."""
+    """Return a description of the process that has locked the data; see `holder_of`."""
     if who is None:
         return "nobody"
     return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
 
 
 def in_the_way(who: Mapping[str, object]) -> str:
-    """Say that a process other than a hub has locked the data, and what that means."""
+    """Return a sentence about a process other than a hub that has locked the data, and the consequence."""
     return (
         f"No hub is running, and no session can start until {in_use_by(who)}, has ended: it has locked the data "
         "and is not a hub."
@@ -288,22 +288,22 @@ def describe_hub(status: dict[str, Any]) -> str:
 
 
 def describe_refusal(found: Mapping[str, Any]) -> str:
-    """Say why a server does not read or write, and when it is asked again; an empty text if it does."""
+    """Return a sentence about why a server rejects requests, and when it is retried; empty if it does not."""
     if "refused" not in found:
         return ""
     return f"{found['refused']} It is asked again in {describe_seconds(found['retry_seconds'])}."
 
 
 def describe_program(program: Mapping[str, Any]) -> str:
-    """Name a program that runs a hub, or would; see `programs`."""
+    """Return the version and folder of a program that runs a hub, or would; see `programs`."""
     return f"version {program['version']} in {program['folder']}"
 
 
 def describe_model(status: dict[str, Any]) -> str:
-    """Return the state of a hub's model, with the runtime that computes its vectors."""
+    """Return the state of a hub's model, and the runtime that computes its vectors."""
     return f"{status['model']} ({status['runtime']})" if status["runtime"] else str(status["model"])
 
 
 def describe_seconds(seconds: float) -> str:
-    """Return a duration for people, such as `42 s` or `2:05:09`."""
+    """Format a duration for people, such as `42 s` or `2:05:09`."""
     return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))

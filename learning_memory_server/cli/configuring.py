@@ -1,4 +1,4 @@
-"""`settings`: each setting, and where its value comes from."""
+"""`settings`: each setting, and the origin of its value."""
 
 import os
 from typing import Any

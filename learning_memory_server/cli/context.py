@@ -1,4 +1,4 @@
-"""`context`: what a new session should know, read without a lock; `why`, which `status` has taken over."""
+"""`context`: information for a new session, read without a lock; and `why`, which `status` has replaced."""
 
 import os
 
@@ -55,7 +55,7 @@ async def context() -> command.Result:
     names = Names(lessons)
     rules = Rules(stored.rule_log, stored.rule_counts, RedactionGate(), utc_now)
     place = place_of(names, str(folder_of(os.environ)), caller.folder)
-    # No session of a client runs this, so all open entries are of others.
+    # No client session runs this, so all open entries belong to others.
     text = await room_of_starts(lessons, names, stored.entry_notes, rules).context(caller, place, tool="")
     if out.is_for_people():
         out.stdout().file.write(text)

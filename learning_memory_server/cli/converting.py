@@ -1,7 +1,7 @@
-"""What is typed for an argument or an option becomes a value, with a sentence about what is wrong with it.
+"""Convert command-line arguments and options to values, with error messages for people.
 
-Newer versions of typer do this with pydantic, whose messages are for programmers, and whose validators take long to
-make.
+Newer versions of typer do this with pydantic, whose messages are for programmers, and whose validators are slow to
+create.
 """
 
 from collections.abc import Callable
@@ -12,22 +12,22 @@ import typer
 
 
 def convert_plainly(parameters: list[Any]) -> None:
-    """Let parameters of the usual kinds convert what is typed by themselves; the others stay as they are."""
+    """Replace the conversion of parameters of common types; other parameters stay unchanged."""
     for each in parameters:
-        descriptor = getattr(each, "type_descriptor", None)  # An older typer has none, and needs none of this
+        descriptor = getattr(each, "type_descriptor", None)  # Missing in older versions, which need nothing
         if descriptor is not None and (converting := _converting_of(descriptor)):
             each.get_runtime_param = lambda converting=converting: converting
 
 
 def _converting_of(descriptor: Any) -> "_Converting | None":
-    """Return what converts one or several texts to the kind that a parameter has; None if it is not a usual one."""
+    """Return a converter for the type of a parameter; None if it is not a common type."""
     kind, info = descriptor.annotation, descriptor.parameter_info
     if get_origin(kind) is list:
         (kind,) = get_args(kind)
     if info.parser or not isinstance(kind, type):
         return None
     if kind in {str, bool}:
-        # The presence of a flag is its value, and no variable stands for one.
+        # A flag's value is its presence, and flags have no environment variables.
         return _Converting(kind)
     if kind is int:
         return _Converting(lambda typed: _number(typed, info.min, info.max))
@@ -37,13 +37,13 @@ def _converting_of(descriptor: Any) -> "_Converting | None":
 
 
 class _Converting:
-    """Converts one text or several, as typer asks for it."""
+    """Converts one or more texts through typer's interface."""
 
     def __init__(self, convert: Callable[[Any], Any]) -> None:
         self._convert = convert
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the value, or the values in a list; `typer.BadParameter` says what is wrong."""
+        """Return the value, or a list of values. Raises `typer.BadParameter` for invalid text."""
         is_several = getattr(param, "multiple", False) or param.nargs != 1
         if value is None:
             return () if is_several else None

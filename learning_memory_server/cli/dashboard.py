@@ -1,4 +1,4 @@
-"""`dashboard`: one page that shows what was learned, in a file."""
+"""`dashboard`: write one page about everything that agents learned to a file."""
 
 import os
 import webbrowser
@@ -40,14 +40,14 @@ async def dashboard(
     project = command.chosen_project(project, command.Offline(settings))
     path = settings.storage_path / "dashboard.html" if file is None else file
     _require_replaceable(path)
-    # The report is about the project of the folder in which the command runs.
+    # The report is about the project of the current folder.
     here = command.current_project(settings)
     is_read = project in {None, here} and is_attended(os.environ)
     report = (await read_lesson(settings)).past if is_read else PastReport()
     past = [_line(each, here) for each in report.lines]
     async with open_connection(settings, "dashboard") as connection:
         try:
-            # After a large import the index takes minutes: the page says how much of it is there.
+            # After a large import, indexing takes minutes: the page shows the progress.
             await connection.run("complete", within=timeouts.DASHBOARD_INDEX)
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no clusters.")
@@ -67,7 +67,7 @@ async def dashboard(
 
 
 def _line(line: Line, project: str) -> dict[str, str]:
-    """Return a line of the report as the page shows it, with the error and the suggestion that it is about."""
+    """Return a line of the report for the page, with its error and its suggestion."""
     return {
         "project": project,
         "label": line.label,
@@ -79,7 +79,7 @@ def _line(line: Line, project: str) -> dict[str, str]:
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse to replace something other than a file, which would be gone afterwards, and to make a folder."""
+    """Refuse to replace anything but a regular file, and to create a folder."""
     shown = out.one_line(str(path))
     if not path.absolute().parent.is_dir():
         raise InvalidInputError(f"{shown} cannot be written: its folder does not exist.", hint="Create it first.")

@@ -1,4 +1,4 @@
-"""The demo's story: from an empty folder to a value that survives a restart, by the tools that agents call."""
+"""The demo: from an empty folder to a value that survives a restart, through the tools that agents use."""
 
 import json
 import shlex
@@ -36,7 +36,7 @@ _PRINCIPLES: Final = (
     "Build the cache key in one function, and invalidate the entry on every write, so that none is stale.",
     "Count the queries of a slow page and read the query plan before adding an index.",
 )
-_VERDICTS: Final = (("supports",) * 3, ("supports", "contradicts"))  # The stances of entries: in force and contested
+_VERDICTS: Final = (("supports",) * 3, ("supports", "contradicts"))  # For values in force and contested
 _UNFIT: Final = "Always write documentation for the billing team's holiday calendar"
 
 _AGAIN: Final = {
@@ -47,7 +47,7 @@ _AGAIN: Final = {
     "action": "Give each test worker its own port.",
     "prediction": "The payment test passes in the full test run.",
 }
-"""The guess that the first of the examples made, in another test."""
+"""The hypothesis of the first example, in another test."""
 
 commands = Commands()
 
@@ -74,21 +74,21 @@ async def demo(
 
 @asynccontextmanager
 async def open_example(folder: Path) -> AsyncIterator[Connection]:
-    """Connect to the server's services over a folder, without a hub and the user's settings."""
+    """Open the server's services for a folder, without a hub and without the user's settings."""
     async with _open(folder) as story:
         yield story.connect()
 
 
 @dataclass
 class _Story:
-    """The server, its services, and a clock that plays six weeks in a minute."""
+    """The server's services, and a clock that plays six weeks in a minute."""
 
     settings: Settings
     ago: timedelta = timedelta()
     services: "Services" = field(init=False)
 
     def connect(self) -> Connection:
-        """Return a connection of an agent that has been told nothing."""
+        """Return a connection of a new agent."""
         from learning_memory_server.server.operations import operate
 
         return Connection(partial(operate, self.services), self.settings)
@@ -98,7 +98,7 @@ class _Story:
         return utc_now() - self.ago
 
     async def play(self, example: dict[str, Any]) -> None:
-        """Replay an example on its day, by an agent of its own, with the commands that it ran."""
+        """Replay an example on its day as a separate agent, including its commands."""
         self.ago = timedelta(days=example["days_ago"])
         watch = CommandWatch(self.services.redaction)
         for command, *output in example.get("ran", ()):
@@ -117,14 +117,14 @@ async def _open(folder: Path) -> AsyncIterator[_Story]:
 
     story = _Story(Settings(storage_path=folder, project="demo"))
     async with open_services(story.settings, purpose="learning-memory-server demo", clock=story.now) as services:
-        # Late advice is left out of a reply; here it is what is shown, also on a busy machine.
+        # Replies usually leave out late advice; the demo must show it even on a slow machine.
         services.room.has_deadline = False
         story.services = services
         yield story
 
 
 def examples() -> list[dict[str, Any]]:
-    """Return the entries written for the demo, as arguments of the tools."""
+    """Return the example entries of the demo, as arguments of the tools."""
     text = Path(__file__).with_suffix(".jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
@@ -176,7 +176,7 @@ async def _learn(story: _Story) -> None:
 
 
 async def _warn(server: Connection) -> None:
-    """Start an entry like one that failed, and show what its agent is told; it stays open."""
+    """Start an entry like a failed one, and print the advice that its agent gets. The entry stays open."""
     started = await server.call("start_ghap", **_AGAIN)
     _require(started.get("related"), "The second agent was not warned.")
     out.facts((name, _AGAIN[name]) for name in ("goal", "hypothesis", "action"))
@@ -210,7 +210,7 @@ async def _wait_for_model(server: Connection) -> None:
 
 
 async def _keep_value(server: Connection) -> None:
-    """Store two principles that fit a cluster best, judge them by entries, and show a text that does not fit."""
+    """Store the two principles that fit a cluster best, judge them by entries, and show a text that does not fit."""
     clusters = (await server.call("get_clusters", axis="full"))["clusters"]
     best = []
     for text in _PRINCIPLES:
@@ -274,5 +274,5 @@ def _show_farewell(seconds: float, kept: str | None) -> None:
         out.say("\nRemove that folder, and unset the variable, when you have seen enough.")
     out.say(f"\nThe server keeps its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")
     out.say("To add it to the clients on this machine, in a project's folder:\n")
-    # One line to copy, in any terminal, and the last one.
+    # A single line to copy in any terminal, at the end.
     out.say(f"  {shlex.join(command)} start", "green", is_line=True)

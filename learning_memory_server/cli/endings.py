@@ -1,4 +1,4 @@
-"""How a command ends: errors as sentences or, with `--json`, as a document, and an exit status for each ending."""
+"""The end of a command: errors as sentences or, with `--json`, as a document, and the exit status."""
 
 import os
 import re
@@ -16,19 +16,19 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.system.ending import INTERRUPTED, describe_exception
 from learning_memory_server.system.paths import APPLICATION
 
-_AS_JSON: Final = f"{__name__}.json"  # Where a command's context says whether `--json` was given
-_EXTRA: Final = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.+)\)")  # What typer says of one too many
-_OPTIONAL: Final = re.compile(r"(?<=^Invalid value for )'\[(\w+)\]'")  # The name of an argument that may be left out
-_PLACES: Final = 6  # Places, innermost last, that are shown of an unforeseen failure
+_AS_JSON: Final = f"{__name__}.json"  # The key in a command's context for whether `--json` was given
+_EXTRA: Final = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.+)\)")  # Typer's message
+_OPTIONAL: Final = re.compile(r"(?<=^Invalid value for )'\[(\w+)\]'")  # The name of an optional argument
+_PLACES: Final = 6  # Maximum number of frames, innermost last, in a report of an unexpected error
 _WRONG_USE: Final = 2
-_READER_GONE: Final = 141  # The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE
+_READER_GONE: Final = 141  # The exit status if the reader of standard output has gone: 128 plus SIGPIPE
 
 
 class FailuresAsSentences(TyperGroup):
-    """Turns a failure of any command into a sentence, or a document with `--json`, and exit status 1."""
+    """Turns an error of any command into a sentence, or a document with `--json`, and exit status 1."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Note whether a program called, whichever command it is and however wrong the other options are."""
+        """Record whether `--json` is given, for any command and even if other options are invalid."""
         options = args[: args.index("--")] if "--" in args else args
         ctx.meta[_AS_JSON] = "--json" in options
         return super().parse_args(ctx, args)
@@ -44,12 +44,12 @@ class FailuresAsSentences(TyperGroup):
             _show(error, as_json=as_json)
             raise typer.Exit(1) from None
         except typer.Abort as error:
-            # A prompt turns Ctrl-C into this, too.
+            # A prompt converts Ctrl-C to this exception, too.
             if isinstance(error.__context__, KeyboardInterrupt):
                 raise typer.Exit(INTERRUPTED) from None
             raise
         except Exception as error:
-            # How typer ends a command, and what it says of wrong options.
+            # Typer ends commands with these exceptions, and reports invalid options.
             if type(error).__module__.partition(".")[0] in {"click", "typer"}:
                 context = getattr(error, "ctx", None)
                 if not (context and hasattr(error, "format_message")) or type(error).__name__ == "NoArgsIsHelpError":
@@ -57,7 +57,7 @@ class FailuresAsSentences(TyperGroup):
                 said = _in_words(error, context)
                 _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
                 raise typer.Exit(_WRONG_USE) from None
-            # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
+            # Tracebacks get copied into reports, and messages may contain texts, paths and URLs.
             facts = describe_exception(error)
             places = ", ".join(facts["frames"][-_PLACES:])
             _show(
@@ -68,11 +68,11 @@ class FailuresAsSentences(TyperGroup):
 
 
 def _in_words(error: Any, context: Any) -> str:
-    """Return what is wrong with the words of a command."""
+    """Return a sentence about the invalid arguments of a command."""
     said = _OPTIONAL.sub(r"'\1'", str(error.format_message()).replace("Value error, ", ""))
     called = context.command
     if type(error).__name__ == "NoSuchOption":
-        # Only a name that looks alike is suggested, not every one that shares a letter.
+        # Suggest only a similar name, not every name that shares a letter.
         options = {name[2:] for each in called.params for name in each.opts if name.startswith("--")}
         alike = get_close_matches(error.option_name.lstrip("-"), options, n=1)
         has = ", ".join(f"--{name}" for name in sorted(options))
@@ -82,17 +82,17 @@ def _in_words(error: Any, context: Any) -> str:
     if extra := _EXTRA.fullmatch(said):
         usage = " ".join([context.command_path, *called.collect_usage_pieces(context)])
         return f"{extra[1]!r} is not expected here. Usage: {usage}"
-    # Whoever leaves an argument out learns what it can be.
+    # For a missing argument, list the possible values.
     if type(error).__name__ == "MissingParameter":
         return f"{said} {getattr(error.param, 'help', '')}".strip()
     return said
 
 
 def run_to_the_end(app: typer.Typer) -> NoReturn:
-    """Run the command that the arguments name, and end the process."""
+    """Run the command in the arguments, and end the process."""
     status: object = 0
     if sys.stdout is not None:
-        # A code page of Windows has no arrow, and nobody knows what agents wrote.
+        # Windows code pages have no arrow, and texts of agents may contain any character.
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="replace")
         sys.stdout = cast("TextIO", _StandardOutput(sys.stdout))
     try:
@@ -103,12 +103,12 @@ def run_to_the_end(app: typer.Typer) -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OutputError as error:
-        status = _status_without_output(error)  # The help of the program itself is written before a command is invoked
+        status = _status_without_output(error)  # Typer writes the program's own help before it invokes a command
     raise SystemExit(status)
 
 
 class _StandardOutput:
-    """Standard output. Its failures are an `OutputError`: so they differ from those of other files."""
+    """Standard output whose errors are an `OutputError`, which distinguishes them from errors of other files."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -137,8 +137,8 @@ def _output_errors() -> Iterator[None]:
 
 
 def _status_without_output(error: OutputError) -> int:
-    """Say that standard output failed, unless its reader has just gone, and return the exit status."""
-    # What is still buffered would fail again when Python ends.
+    """Report that standard output failed, unless its reader has only gone, and return the exit status."""
+    # The buffered rest would fail again when Python exits.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -151,7 +151,7 @@ def _status_without_output(error: OutputError) -> int:
 def _show(error: LearningMemoryError, *, as_json: bool = False) -> None:
     from learning_memory_server.cli import out
 
-    # Standard error may be closed, or a full disk, too.
+    # Standard error may be closed, or on a full disk, too.
     with suppress(OSError):
         if as_json:
             out.document({"error": error.to_body()})

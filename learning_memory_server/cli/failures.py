@@ -1,4 +1,4 @@
-"""`failures`: errors of commands, and what worked next."""
+"""`failures`: errors of commands, and the commands that worked next."""
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.listing import Facts, View, listed
@@ -29,7 +29,7 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
 
 
 def error_record(error: View) -> out.Record:
-    """Return the record of an error."""
+    """Format an error as a record."""
     facts: Facts = [
         out.counted(error["times"], "time"),
         out.counted(error["sessions"], "session"),
@@ -40,7 +40,7 @@ def error_record(error: View) -> out.Record:
 
 
 def worked_next(error: View) -> str:
-    """Say which command worked next after an error; nothing if none did."""
+    """Return a sentence about the command that worked next after an error; empty if there is none."""
     if "followed" not in error:
         return ""
     share = f"in {error['followed_in']}/{error['sessions']} sessions"
@@ -48,6 +48,6 @@ def worked_next(error: View) -> str:
 
 
 def error_with_id(error: View) -> out.Record:
-    """Return the record of an error that is kept."""
+    """Format a stored error as a record with its id."""
     record = error_record(error)
     return record._replace(facts=[out.identity(error["id"]), *record.facts])

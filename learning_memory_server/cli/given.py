@@ -1,4 +1,4 @@
-"""What agents were given unasked, and by what rule: everything in the last session, and each time one thing was."""
+"""The advice that agents got without asking, and why: all of the last session, or every time for one item."""
 
 from typing import Any, Final
 
@@ -21,20 +21,20 @@ _RULES: Final = {
     TriggerKind.STOP: "At its end: a rule for it, and the entry that is still open",
     TriggerKind.SUBAGENT_STOP: "At a subagent's end: the entry that is still open",
 }
-"""By what rule an agent is shown something at each trigger."""
+"""The rule by which an agent gets advice, for each trigger."""
 
 
 def given_last(stored: command.Offline, project: str) -> list[dict[str, Any]]:
-    """Return what the last session of a project was given, each time by which rule."""
+    """Return the advice of a project's last session, with the rule for each time."""
     lines = [each for each in stored.advice_log.everything() if each.project == project and not each.imported]
     lines.sort(key=lambda each: as_seen(each.created_at))
-    # Earlier versions did not write which session it was.
+    # Earlier versions did not record the session.
     last = [each for each in lines if each.session and each.session == lines[-1].session] or lines[-1:]
     return [_shown(each, stored) for each in last]
 
 
 def times_given(stored: command.Offline, name: str) -> str:
-    """Say how often agents were given one thing, when last, and by which rule; empty if they never were."""
+    """Return a sentence about how often agents got one item, when last, and why; empty if they never did."""
     times = [
         each
         for each in stored.advice_log.everything()
@@ -57,7 +57,7 @@ def _shown(advice: Advice, stored: command.Offline) -> dict[str, Any]:
 
 
 def _text_of(item: Item, stored: command.Offline) -> str:
-    """Return what was shown of a thing, as far as it still exists."""
+    """Return the text of an item that was shown, if the item still exists."""
     from learning_memory_server.advice.text import lesson_of
 
     shared = stored.shared.entries.get(item.id)

@@ -1,4 +1,4 @@
-"""`--help`: in groups, at the width of the terminal, with the words that an option takes, without a parser's types."""
+"""`--help`: in groups, at the terminal's width, with the values of options but without parser types."""
 
 import shutil
 import textwrap
@@ -10,12 +10,12 @@ from typer.core import TyperCommand, TyperGroup
 from learning_memory_server.cli.converting import convert_plainly
 
 _WIDEST: Final = 100
-_LEFT: Final = 26  # Columns of names at most; longer ones have a line of their own
-_NARROW: Final = 60  # Below this many columns, every name has
+_LEFT: Final = 26  # Maximum columns for names; longer names get their own line
+_NARROW: Final = 60  # Below this many columns, all names get their own line
 
 
 class _Plain:
-    """Writes the help of a command; shared by commands and groups."""
+    """The help of a command or group."""
 
     help: str | None
     epilog: str | None  # The arguments of an example
@@ -24,7 +24,7 @@ class _Plain:
     groups: Mapping[str, str] = {}
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what follows the program's name in a usage line."""
+        """Return the words after the program's name in a usage line."""
         names = [_name(each) for each in self.params if each.param_type_name == "argument"]
         return [*names, *(["COMMAND"] if self.shown(ctx) else []), "[options]"]
 
@@ -52,37 +52,37 @@ class _Plain:
         formatter.write("\n".join(parts).rstrip())
 
     def shown(self, ctx: Any) -> dict[str, Any]:  # noqa: ARG002 - a group may depend on it
-        """Return the commands that the help lists, by name."""
+        """Return the listed commands, by name."""
         commands: dict[str, Any] = getattr(self, "commands", {})
         return {name: command for name, command in commands.items() if not command.hidden}
 
 
 class PlainCommand(_Plain, TyperCommand):
-    """A command whose help is plain."""
+    """A command with plain help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Convert what is typed."""
+        """Convert arguments and options without pydantic."""
         convert_plainly(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
 
 class PlainGroup(_Plain, TyperGroup):
-    """A group whose help is plain."""
+    """A group with plain help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Convert what is typed."""
+        """Convert arguments and options without pydantic."""
         convert_plainly(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
 
 def about(parameter: Any, mark: str = "") -> str:
-    """Return an option's meaning, words, range and default; `mark` is put around words to type."""
+    """Return an option's description, values, range and default; literal values are enclosed in `mark`."""
     kind = getattr(parameter, "type_descriptor", None) or parameter.type
     low, high = (getattr(parameter, end, getattr(kind, end, None)) for end in ("min", "max"))
     words = [str(getattr(each, "value", each)) for each in getattr(kind, "choices", None) or ()]
     text = (getattr(parameter, "help", None) or "").strip()
     notes = [text]
-    # A help that names the words itself is not repeated.
+    # Do not repeat values that the description already lists.
     if words and not all(word in text for word in words):
         notes.append(f"One of {', '.join(f'{mark}{word}{mark}' for word in words)}.")
     if low is not None:

@@ -1,4 +1,4 @@
-"""`status`, and the commands of the hub: its end and its log."""
+"""`status`, and the commands for the hub: `stop`, `logs` and `run`."""
 
 import asyncio
 import time
@@ -31,8 +31,8 @@ _SHOWN: Final = (
     *("pid", "version", "uptime_seconds", "sessions", "model", "runtime", "points", "pending", "journal"),
     *("settings_current", "notice", "error"),
 )
-"""What JSON shows of a hub's state."""
-_TOLD_MOST: Final = 5  # Items of the last session that are shown
+"""The fields of a hub's state in JSON."""
+_TOLD_MOST: Final = 5  # Maximum number of items shown of the last session
 
 commands = command.Commands()
 hub = command.Commands(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
@@ -78,7 +78,7 @@ def hub_logs(count: Annotated[int, typer.Option("-n", "--lines", min=0, help="Ho
     if not logs:
         out.say(f"There is no log yet. The hub writes it to {path}.")
     for line in deque(chain.from_iterable(each.read_bytes().splitlines() for each in logs), maxlen=count):
-        # Libraries write there too, and a terminal would obey control characters.
+        # Libraries write to the log, too, and a terminal would interpret control characters.
         text = line.decode("utf-8", "replace").expandtabs()
         out.write_line("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
@@ -96,7 +96,7 @@ def hub_run() -> None:
 
 
 def _without_hub(who: Mapping[str, Any] | None) -> str:
-    """Say why no hub answers, from what has locked the data."""
+    """Return a sentence about why no hub replies, given the holder of the lock."""
     if who and "socket" in who:
         return f"A hub (process {who['pid']}) is starting or ending; try again in a moment."
     return command.in_the_way(who) if who else "No hub is running; the next session starts one."
@@ -194,7 +194,7 @@ def _status_facts(
 
 
 def _last_session(shown: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return what the last session of this project was given, each with the rule by which it was."""
+    """Return the advice of the project's last session, each with its rule."""
     lines = [
         ("", f"{each['rule']}: {out.one_line(item['text'])} ({item['id']})") for each in shown for item in each["items"]
     ]

@@ -1,4 +1,4 @@
-"""`list`, read from the journal without a lock; and how things are listed."""
+"""`list`, read from the journal without a lock; and the format of lists."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ def list_(
 
 
 def next_step(stored: command.Offline) -> str:
-    """Say how to begin; where something is stored, or a client has this server, that agents do the rest."""
+    """Return a sentence on how to begin, or on what agents do once this server is set up."""
     from learning_memory_server.cli.clients import claude_code
     from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
     from learning_memory_server.cli.clients.change import find_entry
@@ -61,14 +61,14 @@ def next_step(stored: command.Offline) -> str:
             or any(find_entry(client, machine) is not None for client in CLIENTS.values())
         )
     except ClientSetupError:
-        has_begun = False  # A client's file is damaged, which `start` and `doctor` say
+        has_begun = False  # A client's file is damaged, which `start` and `doctor` report
     if has_begun:
         return "Agents fill this memory as they work."
     return "To begin, run `learning-memory-server start` in a project's folder."
 
 
 def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, dict[str, str]]:
-    """Return the notes about entries that this folder's files justify now."""
+    """Return the current notes about entries, given this folder's files."""
     caller = caller_of(os.environ, stored.settings)
     stored.freshness.look(entries, caller.project, caller.folder)
     return stored.entry_notes.of(entries, caller.folder)
@@ -77,7 +77,7 @@ def notes_here(entries: Sequence[Ghap], stored: command.Offline) -> dict[str, di
 def listed(
     results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], out.Record]
 ) -> command.Result:
-    """Show the first of all results, or the sentence that says that there is nothing."""
+    """Print the first results, or the sentence `nothing` if there are none."""
     out.records(map(record, results))
     if not results:
         out.say(nothing)
@@ -87,16 +87,16 @@ def listed(
 
 
 def entry_facts(entry: View, projects: Iterable[str] = ()) -> Facts:
-    """Return the facts of a resolved entry, from a view of it, down to what became of its files.
+    """Return the facts of a resolved entry from its view, including the state of its files.
 
-    `projects` are those that must not be confused with the entry's.
+    `projects` are names from which the entry's project must be distinguishable.
     """
     outcome, tier = entry["outcome_status"], entry["confidence_tier"]
     return [
         out.identity(entry["id"]),
         out.date(entry.get("resolved_at") or entry["created_at"]),
         out.coloured(outcome),
-        # An abandoned entry's tier says nothing more.
+        # The tier of an abandoned entry adds no information.
         "" if tier == outcome else out.coloured(tier),
         entry.get("domain", ""),
         "afterwards" if "afterwards" in entry else "",
@@ -107,9 +107,9 @@ def entry_facts(entry: View, projects: Iterable[str] = ()) -> Facts:
 
 
 def entry_record(experience: View) -> out.Record:
-    """Return the record of an experience, with its lesson."""
+    """Format an experience as a record with its lesson."""
     learned = (experience.get("lesson") or {}).get("takeaway") or (experience.get("root_cause") or {}).get(
         "description"
     )
-    # A journal that somebody made by hand may have a goal that fits into no reply.
+    # A journal edited by hand may contain a goal that is too long for a reply.
     return out.Record(entry_facts(experience), experience.get("goal", ""), learned or "")

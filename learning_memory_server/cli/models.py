@@ -1,4 +1,4 @@
-"""Downloading a model, and what it is."""
+"""Download a model, and describe it."""
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import open_settings
@@ -9,7 +9,7 @@ from learning_memory_server.system.paths import PREFIX
 
 
 def fetch_model(model: str) -> None:
-    """Download an embedding or re-ranking model, load it, and print what it is and how it is used."""
+    """Download an embedding or re-ranking model, load it, and print its properties and how to use it."""
     settings = open_settings()
     if settings.embedding_backend == "ollama" and model != settings.reranker_model:
         raise InvalidInputError(
@@ -38,7 +38,7 @@ def fetch_model(model: str) -> None:
 
 
 def _facts_of_model(model: str, *, is_reranker: bool) -> list[tuple[str, str]]:
-    """Load a model, and return what it is and how it is used."""
+    """Load a model, and return its properties and how to use it."""
     kind = "reranker" if is_reranker else "embedding"
     use = f"Set {PREFIX}{kind.upper()}_MODEL={model} (or {kind}_model in config.toml), "
     stop = "run `learning-memory-server hub stop`"

@@ -1,4 +1,4 @@
-"""How output looks: colours and tables in a terminal, plain unwrapped lines in a pipe."""
+"""The format of output: colors and tables in a terminal, plain unwrapped lines in a pipe."""
 
 import json
 import os
@@ -23,9 +23,9 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model import lines
 from learning_memory_server.system.invisible import shown
 
-counted = lines.counted  # Commands say them as `out.counted` and `out.one_line`
+counted = lines.counted  # Commands use these as `out.counted` and `out.one_line`
 one_line = lines.one_line
-Report = Callable[..., None]  # Receives what is being done, how much of it is done, and the total
+Report = Callable[..., None]  # Called with a description of the work, the amount done, and the total
 Cell = str | Text | int
 
 COLOURS: Final = {
@@ -36,19 +36,19 @@ COLOURS: Final = {
     "silver": "white",
     "bronze": "dark_orange3",
 }
-SHOWN: Final = 20  # How many lines of a long list are shown
+SHOWN: Final = 20  # Maximum number of lines of a long list
 _GAP: Final = "  "
 _ARROW: Final = " \N{RIGHTWARDS ARROW} "
 FROM: Final = " \N{LEFTWARDS ARROW} "
 _IDENTITY: Final = "bold cyan"
-_RECORD_MAX: Final = 400  # Characters of a text that a list shows in a terminal: five lines of 80 columns
-_PADDING: Final = 3  # Characters between two columns of a table in a terminal
-_LAST_COLUMN: Final = 30  # Characters that a long last column needs next to the others
+_RECORD_MAX: Final = 400  # Maximum characters of a text in a list in a terminal: five lines of 80 columns
+_PADDING: Final = 3  # Characters between two table columns in a terminal
+_LAST_COLUMN: Final = 30  # Minimum characters for a long last column next to the others
 _UNWRAPPED: Final = 100_000
-_LINE_SECONDS: Final = 5.0  # Seconds between two lines of progress where there is no terminal
+_LINE_SECONDS: Final = 5.0  # Seconds between two progress lines without a terminal
 _KIB: Final = 1024
 _COMMANDS: Final = {"get_clusters": "`clusters`", "get_cluster_members": "`show`", "search_experiences": "`search`"}
-"""What people run where an agent calls a tool that a hint names."""
+"""The commands for people that correspond to the tools for agents in hints."""
 CLIENTS: Final = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE"),
     *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI", "AI_AGENT"),
@@ -59,7 +59,7 @@ _IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)
 
 @contextmanager
 def for_programs(wanted: bool) -> Iterator[None]:
-    """In this block, if it is wanted, print nothing on standard output that is for people."""
+    """While the block runs, suppress output for people on standard output, if `wanted`."""
     token = _IS_FOR_PROGRAMS.set(wanted)
     try:
         yield
@@ -68,17 +68,17 @@ def for_programs(wanted: bool) -> Iterator[None]:
 
 
 def is_for_people() -> bool:
-    """Return whether people read what is printed; see `for_programs`."""
+    """Whether people read the output; see `for_programs`."""
     return not _IS_FOR_PROGRAMS.get()
 
 
 def stdout() -> Console:
-    """Return the console of standard output, which prints nothing `for_programs`."""
+    """Return the console of standard output, which is quiet inside `for_programs`."""
     return _console(quiet=not is_for_people())
 
 
 def say(text: str | Text = "", style: str = "", *, is_line: bool = False) -> None:
-    """Print a text for people; one that is a line, such as a command to copy, is not wrapped."""
+    """Print a text for people. A text with `is_line`, such as a command to copy, is not wrapped."""
     stdout().print(Text(text, style) if isinstance(text, str) else text, soft_wrap=is_line)
 
 
@@ -88,24 +88,24 @@ def stderr() -> Console:
 
 
 def write_line(line: str) -> None:
-    """Write a line to standard output as it is."""
+    """Write a line to standard output without formatting."""
     stream = stdout().file
     stream.write(f"{line}\n")
     stream.flush()
 
 
 def document(document: Mapping[str, Any]) -> None:
-    """Write a document as JSON, and nothing else, to standard output."""
+    """Write a document as JSON to standard output."""
     stream = stdout().file
-    # A stream that cannot encode every character gets escapes.
+    # Escape characters that the stream cannot encode.
     is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, indent=2)
-    # Escaped, they are seen, and programs read the text as it was.
+    # Escaped, control characters are visible, and programs still get the original text.
     write_line(shown(text, lambda character: json.dumps(character)[1:-1]))
 
 
 def failure(error: LearningMemoryError) -> None:
-    """Print what is wrong and what to do, on standard error."""
+    """Print an error and its hint on standard error."""
     message, hint = text_lines(error.message), error.hint_for(lambda tool: _COMMANDS.get(tool, tool))
     stderr().print(Text.assemble(("error: ", "bold red"), (message, "red"), f"\n{text_lines(hint)}" if hint else ""))
 
@@ -116,23 +116,23 @@ def notice(sentence: str) -> None:
 
 
 def remark(sentence: str) -> None:
-    """Print a notice on what was printed, or nothing `for_programs`: their document says it."""
+    """Print a notice about the output, except inside `for_programs`: the JSON document contains it."""
     if is_for_people():
         notice(sentence)
 
 
 def can_ask() -> bool:
-    """Return whether a person reads what is printed, at a terminal where questions are shown and answered."""
+    """Whether questions can be asked: output is for people, and both ends are a terminal."""
     return is_for_people() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def is_a_person() -> bool:
-    """Return whether a person answers: a terminal is at both ends, and no client runs this for an agent."""
+    """Whether a person answers: both ends are a terminal, and no client runs this for an agent."""
     return can_ask() and sys.stdout.isatty() and not any(map(os.environ.get, CLIENTS))
 
 
 def only_a_person(what: str) -> None:
-    """Refuse an option that an agent must not use for its user: `InvalidInputError` if no person answers."""
+    """Raise `InvalidInputError` unless a person answers, for an option that an agent must not use for its user."""
     if not is_a_person():
         raise InvalidInputError(
             f"{what} needs a person's answer, in a terminal of their own. There is no option for it.",
@@ -141,7 +141,7 @@ def only_a_person(what: str) -> None:
 
 
 def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
-    """Ask a person on a terminal, and return whether the answer is yes, or was given as an option."""
+    """Ask a person on a terminal, and return whether the answer is yes or was given as an option."""
     if yes or not is_for_people():
         return yes
     if can_ask():
@@ -153,7 +153,7 @@ def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()) -> None:
-    """Print rows, a cell on a line, columns in `numbers` to the right; in a terminal the last column wraps."""
+    """Print rows with one line per cell, columns in `numbers` aligned right. In a terminal, the last column wraps."""
     console = stdout()
     cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
     titles = [Text(header, "bold") for header in headers]
@@ -180,16 +180,16 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Se
 
 
 class Record(NamedTuple):
-    """One thing of a list: facts, of which the first is its id if it has one, a text, and what it teaches."""
+    """An item of a list: facts, beginning with its id if it has one, a text, and its lesson."""
 
     facts: Sequence[str | Text]
     text: str
     lesson: str = ""
-    arrow: str = _ARROW  # `FROM` if the lesson comes first, and then what it is from
+    arrow: str = _ARROW  # `FROM` if the lesson comes first, followed by its origin
 
 
 def records(records: Iterable[Record]) -> None:
-    """Print records: in a terminal facts, text and lesson on lines of their own, in a pipe on one line."""
+    """Print records: in a terminal with facts, text and lesson on separate lines, in a pipe on one line."""
     console = stdout()
     for facts, text, lesson, arrow in records:
         shown = [fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact]
@@ -228,7 +228,7 @@ def facts(facts: Iterable[tuple[str, Cell | None]]) -> None:
 
 
 def hanging(lead: Text, content: Text) -> None:
-    """Print a lead and a text, in a terminal with a hanging indent."""
+    """Print a label and a text, in a terminal with a hanging indent."""
     console = stdout()
     if not console.is_terminal:
         console.print(Text.assemble(lead, content))
@@ -241,21 +241,21 @@ def hanging(lead: Text, content: Text) -> None:
 
 
 def first(lines: Sequence[str], style: str) -> None:
-    """Print the first `SHOWN` lines, and how many more there are."""
+    """Print the first `SHOWN` lines, and the number of further ones."""
     for line in lines[:SHOWN]:
         say(line, style)
     rest(len(lines), style)
 
 
 def rest(total: int, style: str = "") -> None:
-    """Print how many there are beyond the first `SHOWN`, if any."""
+    """Print the number of items beyond the first `SHOWN`, if any."""
     if total > SHOWN:
         say(f"... and {total - SHOWN:,} more", style)
 
 
 @contextmanager
 def working(sentence: str) -> Iterator[Report]:
-    """Show progress while the block runs, and yield the function that updates it: a bar in a terminal, else lines."""
+    """Show progress while the block runs, as a bar in a terminal, else as lines. Yields the function to update it."""
     console = stderr()
     if not console.is_terminal:
         yield _in_lines()
@@ -267,7 +267,7 @@ def working(sentence: str) -> Iterator[Report]:
 
 
 def _in_lines() -> Report:
-    """Return what prints a line now and then, for logs and other programs; nothing of what is soon done."""
+    """Return a function that prints progress as a line every few seconds, for logs and other programs."""
     said = time.monotonic()
 
     def report(doing: str, done: int = 0, total: int = 0) -> None:
@@ -280,7 +280,7 @@ def _in_lines() -> Report:
 
 
 def each_file(paths: Iterable[Path], work: Callable[[Path], object], sentence: str) -> list[Path]:
-    """Do some work for each file, and return the files for which it fails."""
+    """Call `work` for each file, and return the files for which it fails."""
     paths, failed = list(paths), []
     with working(sentence) as report:
         for number, path in enumerate(paths):
@@ -293,39 +293,39 @@ def each_file(paths: Iterable[Path], work: Callable[[Path], object], sentence: s
 
 
 def coloured(name: str) -> Text:
-    """Return an outcome or a tier in its colour."""
+    """Return an outcome or a tier as colored text."""
     return Text(name, COLOURS.get(name, ""))
 
 
 def identity(name: str) -> Text:
-    """Return an id, as records and facts begin with it."""
+    """Return an id as styled text."""
     return Text(one_line(name), _IDENTITY)
 
 
 def shortened(text: str, columns: int) -> str:
-    """Return the beginning of a text, on one line of at most this many columns of a terminal."""
+    """Return the beginning of a text on one line, with at most this many terminal columns."""
     line = Text(one_line(text))
     line.truncate(columns, overflow="ellipsis")
     return line.plain
 
 
 def text_lines(text: str) -> str:
-    """Return a text without control characters except line feeds, and with names of hiding characters."""
+    """Return a text without control characters except line feeds, and with the names of invisible characters."""
     return "\n".join(lines.without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
 
 
 def date_and_time(moment: datetime | str) -> str:
-    """Return the date and time of a moment, or of its ISO 8601 form, for people; the caller passes UTC."""
+    """Format the date and time of a datetime or an ISO 8601 text for people. The value must be in UTC."""
     return f"{moment!s:.16}".replace("T", " ")
 
 
 def date(moment: datetime | str) -> str:
-    """Return the date of a moment, or of its ISO 8601 form, for people, as records show it."""
+    """Format the date of a datetime or an ISO 8601 text for people."""
     return f"{moment!s:.10}"
 
 
 def readable_size(size: int) -> str:
-    """Return a number of bytes in KiB, MiB or GiB."""
+    """Format a number of bytes in KiB, MiB or GiB."""
     for unit, factor in (("GiB", _KIB**3), ("MiB", _KIB**2)):
         if size >= factor // 10:
             return f"{size / factor:,.1f} {unit}"
@@ -333,7 +333,7 @@ def readable_size(size: int) -> str:
 
 
 class _Console(Console):
-    """A console that shows no control character of a text, nor one that would hide something, whoever prints it."""
+    """A console that prints no control characters and nothing that could hide text, from any caller."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
@@ -346,7 +346,7 @@ class _Console(Console):
 
 
 def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    # No markup: agents wrote the texts, which may contain any bracket.
+    # No markup: the texts come from agents, and may contain brackets.
     console = _Console(markup=False, emoji=False, highlight=False, stderr=stderr, quiet=quiet)
     if not console.is_terminal:
         console.width = _UNWRAPPED

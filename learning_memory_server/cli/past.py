@@ -1,4 +1,4 @@
-"""The result of reading past sessions: the report, and the failures to keep."""
+"""The result of reading past sessions: the report, and the failures to store."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from learning_memory_server.server.views.failure_views import repeated_error
 
 
 class LeftOut(Enum):
-    """Why nothing is kept of a transcript."""
+    """The reasons to leave a transcript out."""
 
     EXCLUDED = "of folders that the setting `exclude` leaves out"
     OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
@@ -35,11 +35,11 @@ class LeftOut(Enum):
 
 @dataclass(slots=True)
 class LearnReport:
-    """The transcripts that were read, by project, the report about them, and the failures in them that are new here.
+    """The transcripts that were read, by project, the report about them, and their new failures.
 
-    `older` counts sessions that ran in this folder before this clone of it, which only a person lets in. `known` counts
-    failures that are here already, or were forgotten. `here` is the folder of the current project, by its name. `past`
-    is the report.
+    `older` counts sessions in this folder from before this clone, which are read only with a person's permission.
+    `known` counts failures that are already stored or were deleted. `here` is the folder of the current project, by
+    name. `past` is the report.
     """
 
     place: Path
@@ -55,26 +55,26 @@ class LearnReport:
 
     @property
     def failures(self) -> list[Failure]:
-        """The failures to keep, oldest first."""
+        """The failures to store, oldest first."""
         return sorted((each for known in self.errors for each in known), key=lambda each: each.created_at)
 
     @property
     def size(self) -> str:
-        """How much there is to keep, in words; empty if there is nothing."""
+        """The number of failures to store, in words; empty if there are none."""
         return out.counted(len(self.failures), "failure") if self.failures else ""
 
     @property
     def what(self) -> str:
-        """What has no session: the project, or only this clone of it."""
+        """The scope without sessions: the project, or only this clone of it."""
         return "clone" if self.older else "project"
 
     @property
     def older_sessions(self) -> str:
-        """How many sessions ran here before this clone, in words."""
+        """The number of sessions in this folder from before this clone, in words."""
         return f"{out.counted(self.older, 'older session')} ran in this folder, before this clone"
 
     def show(self) -> None:
-        """Print what was found."""
+        """Print the results."""
         if not self.projects:
             out.say(f"No transcripts of this {self.what} in {out.one_line(str(self.place))}.")
             self.show_left_out()
@@ -99,7 +99,7 @@ class LearnReport:
         self.show_left_out()
 
     def show_left_out(self) -> None:
-        """Print how many transcripts and commands are not the project's, and why."""
+        """Print how many transcripts and commands are left out, and why."""
         if self.older:
             out.say(
                 f"Left out: {self.older_sessions}. A person is asked by: learning-memory-server report. One of them is "
@@ -115,10 +115,10 @@ class LearnReport:
             )
 
     async def keep(self, settings: Settings) -> None:
-        """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
+        """Store the new failures, oldest first. After an interruption, the next run stores the rest."""
         claims = claims_of(settings)
         for folder in () if settings.project else self.here.values():
-            # The project begins here, and sessions in this folder may be told of it.
+            # The project begins here, and sessions in this folder may get its advice.
             if (found := claims.find(Path(folder), Offline(settings).projects.has)).is_told:
                 claims.record_roots(Path(folder), found.project)
         records = [JournalRecord.of(FAILURE, each) for each in self.failures]
@@ -147,5 +147,5 @@ class LearnReport:
         }
 
     def counts_left_out(self) -> dict[str, int]:
-        """Return how many transcripts, and commands of others, are left out."""
+        """Return the numbers of transcripts, by reason, and of commands that are left out."""
         return {**{why.name.lower(): self.left_out[why] for why in LeftOut}, "commands": self.past.strayed}

@@ -1,4 +1,4 @@
-"""A bar for work that takes long, in a terminal."""
+"""A progress bar in a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from rich.text import Text
 
 from learning_memory_server.cli.out import Report, one_line
 
-_BAR_FITS: Final = 70  # Columns of a terminal from which a bar fits next to what is being done
+_BAR_FITS: Final = 70  # Minimum terminal columns for a bar next to the description
 
 
 @contextmanager
 def shown_on(console: Console, sentence: str) -> Iterator[Report]:
-    """Show a bar on a terminal while the block runs, and yield the function that updates it."""
+    """Show a progress bar in a terminal while the block runs. Yields the function to update it."""
     bar = (BarColumn(),) if console.width >= _BAR_FITS else ()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bar, _Count(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:

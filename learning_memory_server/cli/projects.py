@@ -1,4 +1,4 @@
-"""`project`: the projects of which something is stored, what they are called, and which are one."""
+"""`project`: list, rename, merge and split the projects with stored records."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -91,7 +91,7 @@ def split(called: NameArgument) -> None:
 
 
 def change_names(settings: Settings, change: Callable[[Names], Any]) -> Any:
-    """Write what a person says of projects. The next hub reads everything under the new names."""
+    """Change project names. The next hub reads all records under the new names."""
     stop_running_hub()
     with hold(settings.journal_directory, settings.storage_path, "project"):
         return change(Journal(settings.journal_directory).names)

@@ -1,4 +1,4 @@
-"""`resolve` closes an entry that its agent left open, and `split` takes back that two are the same."""
+"""`resolve`: close an entry that its agent left open. `split`: undo that an entry is the same as another."""
 
 from typing import Annotated, Final
 
@@ -64,9 +64,9 @@ async def split(
 
 
 def _find_open(name: str, stored: command.Offline) -> Ghap:
-    """Return the open entry whose id this is, or begins with this."""
+    """Return the open entry with this id, or with an id that begins with it."""
     found = {each.id: each for each in stored.journal.open_entries() if name and each.id.startswith(name)}
-    # A crash can leave the open file of an entry that is resolved.
+    # After a crash, a resolved entry may still have an open file.
     resolved = [each for each in stored.collector.look_up([*found, name]).found if each.resolution]
     for each in resolved:
         found.pop(each.id, None)

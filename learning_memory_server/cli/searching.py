@@ -35,13 +35,13 @@ from learning_memory_server.server.views.found_views import found_views
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system import timeouts
 
-_WEAK: Final = 5  # How many weak ones are shown
-_NEAR_BEST: Final = 0.6  # The share of the best strength that others need, to be no weak ones
-_WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
+_WEAK: Final = 5  # Maximum number of weak results
+_NEAR_BEST: Final = 0.6  # Minimum strength of a result that is not weak, relative to the best
+_WITHOUT_LESSON: Final = 0.8  # Factor for the strength of a result without a lesson
 
 
 class HitKind(StrEnum):
-    """What can be found."""
+    """The kinds of search results."""
 
     ENTRIES = "entries"
     VALUES = "values"
@@ -50,37 +50,37 @@ class HitKind(StrEnum):
 
 
 class Hit(NamedTuple):
-    """Something that was found."""
+    """A search result."""
 
     kind: HitKind
     view: listing.View
 
     @property
     def rank(self) -> float:
-        """Its strength. What has no lesson comes after what has one and is nearly as strong."""
+        """Its strength, reduced if it has no lesson, so that it follows results with a lesson of similar strength."""
         learned = {HitKind.ENTRIES: ("lesson", "root_cause"), HitKind.ERRORS: ("followed",)}.get(self.kind)
         is_bare = learned is not None and not any(self.view.get(part) for part in learned)
         return float(self.view["strength"]) * (_WITHOUT_LESSON if is_bare else 1.0)
 
 
 class Findings(NamedTuple):
-    """What was found, best first, whatever kind it is of, and what ranked entries and memories."""
+    """The results of all kinds, best first, and the mode in which entries and memories were ranked."""
 
     hits: list[Hit]
     mode: str
 
     def views(self, kind: HitKind) -> list[listing.View]:
-        """Return those of a kind."""
+        """Return the results of one kind."""
         return [hit.view for hit in self.hits if hit.kind is kind]
 
     def strong(self) -> list[Hit]:
-        """Return what is strong enough and comes near the best, whatever kinds these are of."""
+        """Return the strong results: those above the threshold and close to the best, of any kind."""
         least = max([1.0, *(_NEAR_BEST * float(hit.view["strength"]) for hit in self.hits)])
         return [hit for hit in self.hits if hit.view["strength"] >= least]
 
 
 class Wanted(NamedTuple):
-    """What is searched for, among which kinds."""
+    """The query, and the kinds to search."""
 
     entries: ExperienceQuery
     memories: MemoryQuery
@@ -131,7 +131,7 @@ async def search(
         raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
     text = checked_text("QUERY", asked, QUERY_MAX)
     wanted = Wanted(
-        # A person sees the weak ones, too, if none is strong.
+        # A person also sees weak results if none is strong.
         ExperienceQuery(text, axis, EntryQuery(domain, outcome, strategy, named, start), limit, min_score=0.0),
         MemoryQuery(text, limit, MemoryFilter(tuple(tags or ()), source, start, None, named), min_score=0.0),
         kinds,
@@ -147,10 +147,10 @@ async def search(
 
 
 async def find(wanted: Wanted, stored: Offline, *, by_words: bool = False) -> Findings:
-    """Search the kinds that are wanted."""
+    """Search the wanted kinds."""
     by_words = by_words or not wanted.kinds & {HitKind.ENTRIES, HitKind.MEMORIES}
     found = _scan(wanted, stored) if by_words else await _search_index_or_scan(wanted, stored)
-    # With what became of their files.
+    # With the notes about their files.
     notes = listing.notes_here(stored.collector.look_up(each["id"] for each in found["entries"]).found, stored)
     entries = [{**each, **notes.get(each["id"], {})} for each in found["entries"]]
     views = {HitKind.ENTRIES: entries, HitKind.MEMORIES: found["memories"], **_by_words(wanted, stored)}
@@ -159,7 +159,7 @@ async def find(wanted: Wanted, stored: Offline, *, by_words: bool = False) -> Fi
 
 
 def _kinds(only: HitKind | None, *, of_entries: bool, of_memories: bool) -> set[HitKind]:
-    """Return the kinds that have all of the options."""
+    """Return the kinds to which all options apply."""
     kinds = set(HitKind) if only is None else {only}
     kinds &= {HitKind.ENTRIES} if of_entries else kinds
     kinds &= {HitKind.MEMORIES} if of_memories else kinds
@@ -172,7 +172,7 @@ def _kinds(only: HitKind | None, *, of_entries: bool, of_memories: bool) -> set[
 
 
 def _by_words(wanted: Wanted, stored: Offline) -> dict[HitKind, list[listing.View]]:
-    """Search what is only searched by words: values and errors."""
+    """Search values and errors, which are only searched by words."""
     query, named = wanted.memories, wanted.memories.where.project
     others: dict[HitKind, list[listing.View]] = {}
     if HitKind.VALUES in wanted.kinds:
@@ -189,7 +189,7 @@ def _by_words(wanted: Wanted, stored: Offline) -> dict[HitKind, list[listing.Vie
 def _best(
     query: MemoryQuery, things: Sequence[listing.View], text_of: Callable[[listing.View], str]
 ) -> list[listing.View]:
-    """Return the things whose words match, best first, not older than the query allows."""
+    """Return the items whose words match, best first, except those older than the query allows."""
     start = query.where.start
     dated = (
         each
@@ -206,10 +206,10 @@ def _best(
 
 
 async def _search_index_or_scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
-    """Return what a search of the index finds or, if that cannot be used, one of the journal."""
+    """Return the results from the index or, if it cannot be used, from the journal."""
     try:
         async with open_connection(stored.settings, "search") as connection:
-            # What is not ready by then is not used, as a notice says.
+            # Whatever is not ready by then is left out, with a notice.
             await connection.run("complete", to_search=True, within=timeouts.COMMAND_SEARCH_INDEX)
             return await connection.run(
                 "search",
@@ -224,12 +224,12 @@ async def _search_index_or_scan(wanted: Wanted, stored: Offline) -> dict[str, An
 
 
 def _scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
-    """Search the journal, and the shared lessons that were read last, by words."""
+    """Search the journal and the last-read shared lessons by words."""
     from learning_memory_server.server.composition.backends import chunkers
 
     entries, memories = wanted.entries, wanted.memories
     found: dict[str, Any] = {"entries": [], "memories": [], "mode": "lexical"}
-    # By words, a text's strength depends on the question alone.
+    # In a search by words, the strength of a text depends only on the query.
     if HitKind.ENTRIES in wanted.kinds:
         shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
         result = search_lexical([*stored.collector.list_resolved(entries.where), *shared], entries)
@@ -242,13 +242,13 @@ def _scan(wanted: Wanted, stored: Offline) -> dict[str, Any]:
 
 
 def shown_of(found: Findings, limit: int) -> list[Hit]:
-    """Return what is shown unless everything is wanted: what is strong, and then some that are weak."""
+    """Return the results to show by default: strong ones, followed by some weak ones."""
     strong = found.strong()
     return [*strong, *[hit for hit in found.hits if hit not in strong][:_WEAK]][:limit]
 
 
 def _show(found: Findings, limit: int, *, show_all: bool) -> None:
-    """Show what was found, which of it is weak, and what its score is made of."""
+    """Print the results, which of them are weak, and the parts of their scores."""
     strong = found.strong()
     shown = found.hits[:limit] if show_all else shown_of(found, limit)
     are_mixed = len({hit.kind for hit in shown} | {HitKind.ENTRIES}) > 1
@@ -268,7 +268,7 @@ def _show(found: Findings, limit: int, *, show_all: bool) -> None:
 
 
 def _explained(parts: listing.View, mode: str) -> str:
-    """Return the formula of a score, the axis whose vector was nearest, and the terms that match."""
+    """Return the formula of a score, the axis of the nearest vector, and the terms that match."""
     facts = [formula(parts, mode)]
     if "axis" in parts:
         facts.append(f"nearest axis {parts['axis']}")
@@ -317,4 +317,4 @@ _RECORDS: Final[Mapping[HitKind, tuple[str, Callable[[listing.View], out.Record]
     HitKind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
     HitKind.ERRORS: ("error", failures.error_with_id),
 }
-"""What it is called, and how it is shown, by kind."""
+"""The name and the formatter of each kind."""

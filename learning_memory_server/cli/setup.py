@@ -1,4 +1,4 @@
-"""`setup`: shows what changes in a client's configuration, asks, and changes it."""
+"""`setup`: show the change to a client's configuration, ask, and make it."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class SettingsTo(StrEnum):
-    """Where `setup` writes the settings that are in the environment."""
+    """Where `setup` writes the settings from the environment."""
 
     CLIENT = "client"
     FILE = "file"
@@ -124,7 +124,7 @@ def setup(
 def set_up(
     client: catalog.Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool
 ) -> bool:
-    """Add this server, or the plugin that has it, to a client, after a question; return whether anything changed."""
+    """Add this server or its plugin to a client, after a question. Return whether anything changed."""
     machine = catalog.this_machine()
     is_plugin = bool(client.own_command and (plugin or claude_code.find_installed(machine)))
     entry, shared = _wanted(client, settings_to, is_plugin=is_plugin)
@@ -150,7 +150,7 @@ def set_up(
 
 
 def _prepare_plugin(machine: catalog.Machine, existing: Mapping[str, Any] | None) -> list[Callable[[], None]]:
-    """Prepare to write and add the plugin, and to remove the server: both together would be two of each tool."""
+    """Prepare to add the plugin and to remove the server: with both, each tool would exist twice."""
     folder, wanted = claude_code.copy_folder(machine), claude_code.contents(catalog.find_launch())
     todo: list[Callable[[], None]] = []
     if not claude_code.is_written(folder, wanted):
@@ -160,7 +160,7 @@ def _prepare_plugin(machine: catalog.Machine, existing: Mapping[str, Any] | None
 
 
 def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) -> bool:
-    """Remove this server, but not the settings, from a client; return whether it had it (silent `if_there`)."""
+    """Remove this server (not the settings) from a client. Return whether it was there; if not, silent `if_there`."""
     machine = catalog.this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
@@ -180,7 +180,7 @@ def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) ->
 
 
 def _entry_to_add(client: catalog.Client, settings_to: SettingsTo, *, plugin: bool) -> str:
-    """Return what to add to a client by hand."""
+    """Return the text to add to a client by hand."""
     if plugin:
         return shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))])
     entry, _ = _wanted(client, settings_to)
@@ -194,7 +194,7 @@ def _entry_to_add(client: catalog.Client, settings_to: SettingsTo, *, plugin: bo
 
 
 def _own_entry(client: catalog.Client, machine: catalog.Machine, *, yes: bool) -> dict[str, Any] | None:
-    """Return this server's entry in a client, or None; a person decides about another server's entry."""
+    """Return this server's entry in a client, or None. A person decides about another server's entry with its name."""
     existing = find_entry(client, machine)
     if existing is None or catalog.is_of_this_server(existing):
         return existing
@@ -212,9 +212,9 @@ def _own_entry(client: catalog.Client, machine: catalog.Machine, *, yes: bool) -
 def _wanted(
     client: catalog.Client, settings_to: SettingsTo, *, is_plugin: bool = False
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return the entry to write, and the settings for `config.toml`; print what has to be known about both."""
+    """Return the entry to write, and the settings for `config.toml`. Prints the notices about both."""
     launch, machine = catalog.find_launch(), catalog.this_machine()
-    # Hooks read no client's entry.
+    # Hooks do not read a client's entry.
     to_client = settings_to is SettingsTo.CLIENT and not (client.hooks or is_plugin)
     variables = catalog.find_variables(client, machine, load_settings(), to_client=to_client)
     for sentence in filter(None, (*variables.omitted, launch.caution)):
@@ -224,7 +224,7 @@ def _wanted(
 
 
 def _prepare(change: Change) -> list[Callable[[], None]]:
-    """Show a change of a file, without our own secrets, and return what makes it, as each `_prepare` does."""
+    """Show a change to a file, with secrets hidden, and return the actions that make it, like each `_prepare`."""
     if not change.is_needed:
         return []
     for line in change.diff():
@@ -259,7 +259,7 @@ def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], No
 
 
 def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, yes: bool) -> bool:
-    """Ask, and do what was shown. Return whether there was anything to do; if not, say how it is already."""
+    """Ask, and run the actions. Return whether there were any; if not, print the present state."""
     if not todo:
         out.say(f"{as_it_is} Nothing to change.")
         return False

@@ -1,4 +1,4 @@
-"""Sharing lessons through a repository: `share`, `join` and `leave`."""
+"""Share lessons through a repository: `share`, `join` and `leave`."""
 
 import socket
 import sys
@@ -34,7 +34,7 @@ from learning_memory_server.sharing.check import doubtful, objections, parts_of
 from learning_memory_server.sharing.review import AnswerableKind
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
 
-_COMMITS: Final = 5_000  # How many of the newest commits are asked for names
+_COMMITS: Final = 5_000  # The number of newest commits to search for names
 
 commands = Commands()
 lessons = Commands(no_args_is_help=True, help="The shared lessons in the files of a repository.")
@@ -136,14 +136,14 @@ async def join() -> None:
 async def leave() -> None:
     """Stop reading the shared lessons of this repository, and remove them from the index and from all replies."""
     async with open_connection(open_settings(), "leave") as connection:
-        # A folder in place of a clone that is gone will do.
+        # The folder is enough if the clone is gone.
         found = await connection.run("unjoin", folder=str(tree.top_of(Path.cwd())))
     out.say(f"Left: the shared lessons of {found['folder']} are forgotten here.")
     out.say("To remove what is left of them in the index's files as well, run: learning-memory-server reindex")
 
 
 def offer_join(settings: Settings) -> None:
-    """Say that this repository has shared lessons, if they are not read."""
+    """Print a notice if this repository has shared lessons that are not read yet."""
     top = tree.top_of(Path.cwd())
     if (top / files.FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(settings.storage_path / SHARED).joined:
         out.say("This repository has shared lessons. To read them, run: learning-memory-server join")
@@ -161,7 +161,7 @@ def lessons_check(
 
 
 def check_files(top: Path) -> None:
-    """Print each problem of the shared files of a worktree, and exit with status 1 if there is one."""
+    """Print each problem of the shared files of a worktree, and exit with status 1 if there is any."""
     if not top.is_dir():
         raise InvalidInputError(f"{out.one_line(str(top))} is no folder.", hint="Name the folder of a repository.")
     redactor, said = secrets_finder(open_settings()), tree.working_files(top)
@@ -183,7 +183,7 @@ def check_files(top: Path) -> None:
 def _wanted(
     settings: Settings, ids: Sequence[str], kind: files.FileKind | None, about: files.SharedFile | None
 ) -> Iterator[tuple[str, str, files.SharedFile]]:
-    """Yield the id, the project and the file of everything that is to be shared."""
+    """Yield the id, the project and the file of each item to share."""
     is_verdict = kind in {files.FileKind.CONFIRMS, files.FileKind.CONTRADICTS, files.FileKind.WITHDRAWS}
     if (kind and not (is_verdict and about)) or (about and not kind and len(ids) != 1):
         raise InvalidInputError("Give --about with --kind confirms, contradicts or withdraws, or with one ID alone.")
@@ -207,7 +207,7 @@ def _wanted(
 
 
 def _lesson(named: str, project: str, there: Mapping[str, files.SharedFile]) -> files.SharedFile:
-    """Return the lesson that a file's name or an id names."""
+    """Return the lesson with a file name or an id."""
     found = there.get(Path(named).name)
     ids = {identity_of(project, file.content): file for file in there.values() if file.kind in files.TEACHING}
     if not (file := found or ids.get(named)):
@@ -216,7 +216,7 @@ def _lesson(named: str, project: str, there: Mapping[str, files.SharedFile]) -> 
 
 
 def repository() -> Path:
-    """Return the top folder of the worktree here."""
+    """Return the top folder of the current worktree."""
     top = tree.top_of(Path.cwd())
     if not tree.place_of(top):
         raise InvalidInputError(f"{top}: there is no git repository here.")
@@ -224,12 +224,12 @@ def repository() -> Path:
 
 
 def secrets_finder(settings: Settings) -> Redactor:
-    """Return what finds secrets, also where redaction is off."""
+    """Return a redactor, even if redaction is off."""
     return redaction_gate(settings).redactor if settings.redaction else build_redactor()
 
 
 def _names(top: Path) -> set[str]:
-    """Return the names and addresses that git's log and this machine's accounts have."""
+    """Return the names and addresses in git's log and of this machine's accounts."""
     said = tree.line(top, "log", f"--max-count={_COMMITS}", "--format=%an%n%ae%n%cn%n%ce").splitlines()
     found = {*said, socket.gethostname()}
     if sys.platform != "win32":

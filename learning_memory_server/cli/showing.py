@@ -1,4 +1,4 @@
-"""`show` and `clusters`: everything about one thing, and what keeps recurring."""
+"""`show` and `clusters`: all details of one item, and recurring topics."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ from learning_memory_server.server.views import entry_views
 
 Fact = tuple[str, str | Text | None]
 
-_AXES: Final = (Axis.ROOT_CAUSE, Axis.FULL)  # Where clusters are looked for if a person names no axis
-_COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and its kind, it fits in 80
+_AXES: Final = (Axis.ROOT_CAUSE, Axis.FULL)  # The axes to search for clusters by default
+_COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and kind, a line has 80
 
 commands = command.Commands()
 
@@ -59,10 +59,10 @@ async def show(
         from learning_memory_server.server.views import value_views
 
         kind, view, display = "value", value_views.value(found), _show_value
-        # All ids; listings name five of each at most.
+        # All ids; listings have at most five of each.
         view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
         view |= {"supported_by": list(found.supporting), "contradicted_by": list(found.contradicting)}
-    # In full where another project has the same short name, and always for programs.
+    # In full if another project has the same short name, and always for programs.
     named = {"project": name_among(view["project"], stored.projects.all())} if "project" in view else {}
     display(view | named)
     given = times_given(stored, _id_of(found)) if isinstance(found, Ghap | Standing) else ""
@@ -89,9 +89,9 @@ def _memory_view(found: Memory, stored: command.Offline) -> dict[str, Any]:
 
 
 def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
-    """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
+    """Return the entry, value with its standing, memory, failures of an error, or cluster id for an id.
 
-    The beginning of it is enough, unless several ids begin so; only a cluster's must be complete.
+    An id may be shortened if it stays unique, except for clusters.
     """
     name = name.strip()
     if not name:
@@ -101,7 +101,7 @@ def _find(name: str, stored: command.Offline) -> Ghap | Standing | Memory | Clus
     except InvalidInputError:
         pass
     known: dict[str, tuple[str, Ghap | Value | Memory | list[Failure], str]] = {
-        # A crash can leave the open file of an entry that is resolved; the later one counts.
+        # After a crash, a resolved entry may still have an open file; the resolved one wins.
         **{each.id: ("open entry", each, each.goal) for each in stored.journal.open_entries()},
         **{each.id: ("entry", each, each.goal) for each in stored.collector.list_resolved()},
         **{each.id: ("value", each, each.text) for each in stored.value_log.all()},
@@ -291,7 +291,7 @@ async def clusters(
 
 
 async def _read_cluster(cluster_id: ClusterId, project: str | None) -> dict[str, Any]:
-    """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
+    """Return a cluster of one project or of all, with its experiences. The label comes from the list of clusters."""
     from learning_memory_server.cli.access import open_connection
 
     async with open_connection(command.open_settings(), "clusters") as connection:
@@ -300,7 +300,7 @@ async def _read_cluster(cluster_id: ClusterId, project: str | None) -> dict[str,
         reply = await connection.call_for_all(
             "get_cluster_members", "members", cluster_id=str(cluster_id), limit=LISTING_MAX
         )
-    # A session may write between the two calls, and the cluster then be another.
+    # A session may write between the two calls, so that the cluster may have changed.
     facts: dict[str, Any] = next((each for each in found["clusters"] if each["cluster_id"] == str(cluster_id)), {})
     return {
         **facts,

@@ -1,4 +1,4 @@
-"""`values`: the principles that agents drew from clusters."""
+"""`values`: the principles that agents derived from clusters."""
 
 from typing import Annotated, Final
 
@@ -45,7 +45,7 @@ def values(
 
 
 def value_record(value: View) -> out.Record:
-    """Return the record of a value."""
+    """Format a value as a record."""
     support = value["support"]
     facts: Facts = [
         out.identity(value["id"]),
@@ -58,7 +58,7 @@ def value_record(value: View) -> out.Record:
 
 
 def status_of(value: View) -> Text:
-    """Return whether a value is supported, contested, unattested or superseded."""
+    """Return the status of a value: supported, contested, unattested or superseded."""
     if "superseded_by" in value:
         return Text("superseded", "bright_black")
     return Text(value["standing"], _COLOURS[Status(value["standing"])])

@@ -1,1 +1,1 @@
-"""Embedding models: the port (`base`), its backends, and the service that runs one in its own thread."""
+"""Embedding models: the port (`base`), its implementations, and the service that runs one in its own thread."""

@@ -1,4 +1,4 @@
-"""How onnxruntime can run a model's ONNX file, by the other files of the model, in sentence-transformers' layout."""
+"""Find the parameters to run a model's ONNX file in its other files, which have sentence-transformers' layout."""
 
 import json
 import re
@@ -12,14 +12,14 @@ from learning_memory_server.system import files
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prefixes of a model; empty for a symmetric one."""
+    """The prefixes that a model expects; empty for a symmetric model."""
 
     query: str = ""  # before a query
     document: str = ""  # before a document
 
     @property
     def definition(self) -> str:
-        """How an identity records them; empty if there are none."""
+        """The text for an identity; empty without prefixes."""
         return f"{self.query!r} {self.document!r}" if self.query or self.document else ""
 
 
@@ -38,58 +38,58 @@ _PROMPTS: Final = {
     ),
     r"(multilingual-)?e5-(small|base|large)(-v2)?": Prompts("query: ", "passage: "),
 }
-"""By names without owner and tag, from the models' cards: what their files do not say, and what Ollama does not add."""
+"""By name without owner and tag, from the models' cards: files may lack the prompts, and Ollama does not add them."""
 
 
 def prompts_of(model: str) -> Prompts:
-    """Return the prompts of a model by its name; empty ones for an unknown model."""
+    """Return the prompts for a model's name; empty for an unknown model."""
     name = model.rpartition("/")[2].partition(":")[0].lower()
     return next((prompts for names, prompts in _PROMPTS.items() if re.fullmatch(names, name)), Prompts())
 
 
 TOKENIZER: Final = "tokenizer.json"
-_USUAL: Final = ("onnx/model.onnx", "model.onnx")  # The usual files; the first is taken unless another is named
+_USUAL: Final = ("onnx/model.onnx", "model.onnx")  # The default files, in order of preference
 _PARTS: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
-"""Whether there is a part that normalises does not matter: vectors always get length 1."""
+"""The supported lists of modules. `Normalize` makes no difference, since vectors are always normalized."""
 
 Pooling = Literal["mean", "cls", "in the graph"]
 
 
 class NotRunnableError(Exception):
-    """onnxruntime cannot run the model; the message is why, as the end of a sentence about the model."""
+    """onnxruntime cannot run the model. The message is the end of a sentence about the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """An ONNX file, and how to run it."""
+    """An ONNX file, and the parameters to run it."""
 
     file: str  # its path in the model's folder
     max_tokens: int
     pooling: Pooling
     prompts: Prompts
-    lowercase: bool  # whether texts are made lower case before the tokenizer gets them
+    lowercase: bool  # whether to convert texts to lower case before tokenizing
 
     @property
     def description(self) -> str:
-        """The parts that a person may want to check."""
+        """The parameters that a person may want to check."""
         prompts = f"the prompts {self.prompts.definition}" if self.prompts.definition else "no prompts"
         return f"{self.file}, {self.pooling} pooling, up to {self.max_tokens} tokens, {prompts}"
 
     @property
     def definition(self) -> str:
-        """The parts that determine the vectors, besides weights and tokenizer, as an identity records them."""
+        """The parameters other than weights and tokenizer that determine the vectors, as text for an identity."""
         case = "lower case" if self.lowercase else ""
         return " ".join(filter(None, (self.file, self.pooling, case, self.prompts.definition)))
 
 
 def read_graph(folder: Path, name: str, files: Collection[str], wanted: str = "") -> Graph:
-    """Return how to run a model; `NotRunnableError` if its files do not say.
+    """Return the parameters to run a model. Raises `NotRunnableError` if its files lack them.
 
     Args:
-        folder: Where its files are; the ONNX file itself need not be there yet.
-        name: The model's name. Where no file has prompts, it decides.
-        files: The paths of all ONNX files that the model brings.
-        wanted: The one to run; empty for the usual one.
+        folder: The folder with its files. The ONNX file itself may be missing.
+        name: The model's name, which determines the prompts if no file has them.
+        files: The paths of all ONNX files of the model.
+        wanted: The ONNX file to run; empty for the default one.
     """
     file = _choose(name, files, wanted)
     if not (folder / TOKENIZER).is_file():
@@ -109,7 +109,7 @@ def read_graph(folder: Path, name: str, files: Collection[str], wanted: str = ""
 
 
 def max_tokens_of(folder: Path) -> int | None:
-    """Return how many tokens the model in a folder reads; None if its files do not say."""
+    """Return the maximum number of tokens of the model in a folder; None if its files do not state it."""
     stated = _lengths(read_object(folder / "sentence_bert_config.json").get("max_seq_length"))
     if stated:
         return stated[0]
@@ -121,7 +121,7 @@ def max_tokens_of(folder: Path) -> int | None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a model's JSON file, or an empty one if it cannot be read."""
+    """Return the object in a model's JSON file; empty if it cannot be read."""
     try:
         content = json.loads(files.content(path))
     except (OSError, ValueError):
@@ -130,7 +130,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def _lengths(*values: object) -> list[int]:
-    # Tokenizers without a limit state a number of thirty digits.
+    # Tokenizers without a limit state a 30-digit number.
     return [value for value in values if isinstance(value, int) and 0 < value < 1 << 30]
 
 
@@ -161,7 +161,7 @@ def _pooling(folder: Path) -> Pooling:
     if where is None:
         raise NotRunnableError(f"it consists of {', '.join(parts)}, not of Transformer and Pooling")
     config = read_object(where)
-    # Before version 6 of the library, each way had its own switch.
+    # Before version 6 of the library, each mode had its own switch.
     modes = {
         key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
         for key, value in config.items()
@@ -182,6 +182,6 @@ def _prompts(folder: Path) -> Prompts:
     prompts = config.get("prompts")
     known = prompts if isinstance(prompts, dict) else {}
     otherwise = known.get(config.get("default_prompt_name"), "")
-    # The names and their order are the library's.
+    # The library defines these names and their order.
     of_document = (known[key] for key in ("document", "passage", "corpus") if key in known)
     return Prompts(str(known.get("query", otherwise) or ""), str(next(of_document, otherwise) or ""))

@@ -1,4 +1,4 @@
-"""A model without weights: words hashed into a vector. For tests, and for machines without torch."""
+"""A model without weights that hashes words into a vector. For tests, and for machines without torch."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from learning_memory_server.embedding.base import EmbeddingIdentity, Runtime, Ve
 
 
 class HashingEmbedder:
-    """Texts are near if they share words: feature hashing (Weinberger et al. 2009), the same on every machine."""
+    """Texts are near if they share words: feature hashing (Weinberger et al. 2009), identical on every machine."""
 
     runtime: Runtime = "hashing"
     tokenizer = None

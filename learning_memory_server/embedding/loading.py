@@ -1,4 +1,4 @@
-"""Loading a model: the packaged one, now or ahead of the first use, or another. Importing this is quick."""
+"""Load the packaged model, now or ahead of its first use, or another model. Importing this module is quick."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,7 +14,7 @@ def load_packaged() -> Embedder:
 
     try:
         return open_packaged()
-    except Exception as error:  # whatever the libraries raise for a missing or damaged file
+    except Exception as error:  # any exception of the libraries for a missing or damaged file
         raise EmbeddingUnavailableError(
             f"The packaged model {DEFAULT_MODEL} could not be loaded ({type(error).__name__}).",
             hint="Reinstall learning-memory-server. If it still fails, `learning-memory-server doctor` says why.",
@@ -22,7 +22,7 @@ def load_packaged() -> Embedder:
 
 
 def load_ahead(raw: Mapping[str, object], load: Callable[[], Embedder] = load_packaged) -> Callable[[], Embedder]:
-    """Start to load the packaged model in a thread, if it is in use, and return a function that waits for it."""
+    """Start to load the packaged model in a thread if the settings use it. Return a function that waits for it."""
     backend, model = raw.get("embedding_backend"), raw.get("embedding_model")
     if backend not in (None, "sentence-transformers") or model not in (None, DEFAULT_MODEL):
         return load
@@ -35,10 +35,10 @@ def load_ahead(raw: Mapping[str, object], load: Callable[[], Embedder] = load_pa
 
 
 def load_embedder(model: str, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
-    """Load a model. onnxruntime runs it if it can, otherwise the library of the extra.
+    """Load a model, for onnxruntime if possible, otherwise for the library of the extra.
 
     Args:
-        model: The default model's name, or what `find_source` finds.
+        model: The default model's name, or an argument of `find_source`.
         packaged: Loads the packaged model, or waits for one that is being loaded.
     """
     if model == DEFAULT_MODEL:

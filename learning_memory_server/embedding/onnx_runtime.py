@@ -1,4 +1,4 @@
-"""A model as an ONNX graph on onnxruntime: ready in a third of a second, and without torch."""
+"""Run a model as an ONNX graph with onnxruntime: ready in a third of a second, and without torch."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Runtime
 
-WEIGHTS: Final = "weights.bin"  # The weights are in a mapped file of their own: only the word vectors in use are read
+WEIGHTS: Final = "weights.bin"  # A separate mapped file, so that only the word vectors in use are read
 META: Final = "meta.json"
 
 _BATCH_TOKENS: Final = 512
-"""Tokens in a batch of the packaged model, padding included: the runtime keeps the RAM of its largest batch.
+"""Tokens in a batch of the packaged model, including padding: the runtime keeps the memory of its largest batch.
 
-Texts of other models are run one by one, because a quantised graph scales by the largest number of the batch.
+Texts of other models are run one at a time, because a quantized graph scales by the largest number in the batch.
 """
 _INPUTS: Final = {"input_ids", "attention_mask", "token_type_ids"}
 _TOKEN_VECTORS: Final = ("last_hidden_state", "token_embeddings")
 
 
 def open_packaged(source: ModelSource | None = None) -> OnnxEmbedder:
-    """Load the packaged model, or raise `EmbeddingUnavailableError` if a file was changed."""
+    """Load the packaged model. Raises `EmbeddingUnavailableError` if a file was changed."""
     source = source or packaged_source()
     meta = json.loads((source.folder / META).read_text("utf-8"))
     files = {**meta["files"], WEIGHTS: source.weights}
@@ -44,12 +44,12 @@ def open_packaged(source: ModelSource | None = None) -> OnnxEmbedder:
 
 
 class OnnxEmbedder:
-    """A model on one thread of the CPU. Raises `EmbeddingUnavailableError` if the graph is not that of a text model.
+    """A model on one CPU thread. Raises `EmbeddingUnavailableError` if the graph does not belong to a text model.
 
     Args:
-        source: The model; it has a graph.
-        packed: The matrices that the graph expects unpacked, by name: rows, columns, and where in `WEIGHTS`.
-        batch_tokens: The most tokens of several texts that are run together, padding included.
+        source: The model, which must have a graph.
+        packed: The matrices to unpack for the graph, by name: rows, columns, and offset in `WEIGHTS`.
+        batch_tokens: Maximum tokens of texts that are run together, including padding.
     """
 
     runtime: Runtime = "onnxruntime"
@@ -63,10 +63,10 @@ class OnnxEmbedder:
         self._batch_tokens = batch_tokens
         from onnxruntime import InferenceSession, OrtValue, SessionOptions, disable_telemetry_events
 
-        # The variable that the package sets does not reach what Windows itself collects.
+        # The variable set by the package does not cover the data that Windows collects.
         disable_telemetry_events()
         options = SessionOptions()
-        # A thread that spins while it waits for the next operator slows down every other process.
+        # A thread that spins between operators slows down all other processes.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3
@@ -89,7 +89,7 @@ class OnnxEmbedder:
         self._output = next((name for name in _TOKEN_VECTORS if name in outputs), outputs[0])
         self.tokenizer = _open_tokenizer(source.folder / TOKENIZER, self._graph)
         self._padding: int = (self.tokenizer.padding or {}).get("pad_id", 0)
-        # Texts are batched by their true lengths and padded afterwards.
+        # Texts are batched by true length and padded afterwards.
         self.tokenizer.no_padding()
         dimension = self._run(self.tokenizer.encode_batch(["x"])).shape[1]
         self.identity = source.identity(dimension, self._graph.max_tokens)
@@ -138,7 +138,7 @@ def _open_tokenizer(path: Path, graph: Graph) -> Tokenizer:
     from tokenizers import Tokenizer, normalizers
 
     tokenizer = Tokenizer.from_file(str(path))
-    # The limit in the file need not be the model's. The packaged tokenizer is for chunks, too.
+    # The limit in the file may differ from the model's. The packaged tokenizer also serves chunking.
     direction = (tokenizer.truncation or {}).get("direction", "right")
     tokenizer.enable_truncation(graph.max_tokens, direction=direction)
     if graph.lowercase:
@@ -148,7 +148,7 @@ def _open_tokenizer(path: Path, graph: Graph) -> Tokenizer:
 
 
 def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield the rows of each batch. Texts of similar length go together: a batch is padded to its longest text."""
+    """Yield the row numbers of each batch. Similar lengths go together, since a batch is padded to its longest text."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[row] > tokens:
@@ -159,12 +159,12 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         yield batch
 
 
-BLOCK: Final = 64  # Numbers with one scale. The rows of a matrix must be a multiple of it.
-PER_BYTE: Final = 4  # Numbers whose lower bits share a byte: one of each quarter of the rows
+BLOCK: Final = 64  # Numbers with a common scale. The number of rows of a matrix must be a multiple of it.
+PER_BYTE: Final = 4  # Numbers whose lower bits share a byte, one from each quarter of the rows
 
 
 def unpack(data: NDArray[np.uint8], rows: int, columns: int) -> Vectors:
-    """Return the matrix of shape (rows, columns) that begins at `data[0]`; `scripts/packing.py` packed it."""
+    """Return the matrix of shape (rows, columns) that begins at `data[0]`, packed by `scripts/packing.py`."""
     quarter = rows // PER_BYTE
     upper_end = rows * columns
     lower_end = upper_end + quarter * columns

@@ -1,7 +1,7 @@
-"""The scale of a model's cosines, so that one table of thresholds holds for every model.
+"""The scale of a model's cosines, so that the same thresholds apply to every model.
 
-A *closeness* is a cosine on the scale of the default model, with .088 for unrelated texts and 1 for equal ones. The
-scale of another model is measured once, with 66 packed texts. The hashing backend has none.
+A *closeness* is a cosine on the scale of the default model: .088 for unrelated texts and 1 for equal texts. The scale
+of another model is measured once, with 66 packed texts. The hashing backend has none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.service import EmbeddingService
 
 _PACKED: Final = Path(__file__).with_name("scale-texts.json")
-_MOST: Final = 0.99  # A model that finds unrelated texts this close tells none apart
+_MOST: Final = 0.99  # A model with such a cosine for unrelated texts cannot distinguish texts
 _UNRELATED: Final = 0.088
 
 log = structlog.get_logger()
@@ -31,31 +31,31 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a model's cosines mean."""
+    """The meaning of a model's cosines."""
 
-    unrelated: float  # its mean cosine of a question and a text about something else
-    spread: float  # the usual standard deviation of one off-topic question's closeness to texts
+    unrelated: float  # the mean cosine of a question and an unrelated text
+    spread: float  # the usual standard deviation of an off-topic question's closeness to texts
 
     @property
     def stretch(self) -> float:
-        """How much farther apart texts are than their closeness says."""
+        """The factor by which distances exceed those of the default model."""
         return (1.0 - self.unrelated) / (1.0 - _UNRELATED)
 
     def closeness(self, cosine: float) -> float:
-        """Return a cosine as it would be with the default model."""
+        """Convert a cosine to the default model's scale."""
         return 1.0 - (1.0 - cosine) / self.stretch
 
 
 DEFAULT_SCALE: Final = Scale(_UNRELATED, spread=0.065)
-_KNOWN: Final = {("all-MiniLM-L6-v2", 384): DEFAULT_SCALE}  # By the last part of a model's name and the vectors' length
+_KNOWN: Final = {("all-MiniLM-L6-v2", 384): DEFAULT_SCALE}  # By the last part of a model's name and the vector length
 
 
 class ModelScale:
-    """The scale of the model in use, which a file keeps by the digest of the model's identity.
+    """The scale of the current model, cached in a file by the digest of the model's identity.
 
     Attributes:
-        known: The scale; None until it is known.
-        failure: The reason why the last attempt to measure it failed; empty if none did.
+        known: The scale, None if unknown.
+        failure: The reason why the last measurement failed; empty otherwise.
     """
 
     def __init__(self, embeddings: EmbeddingService, file: Path | None) -> None:
@@ -66,15 +66,15 @@ class ModelScale:
 
     @property
     def scale(self) -> Scale:
-        """The scale, or the default model's until it is known."""
+        """The scale, or the default model's if unknown."""
         return self.known or DEFAULT_SCALE
 
     def look_up(self, identity: EmbeddingIdentity) -> None:
-        """Find what is known of a model without running it."""
+        """Look up a model's scale without running the model."""
         self.known = known_scale(identity, self._file)
 
     async def ensure(self) -> None:
-        """Measure the scale if it is not known. Best effort: a failure is named, and the next call tries again."""
+        """Measure the scale if unknown. A failure is recorded, and the next call tries again."""
         if self.known or self._embeddings.runtime == "hashing":
             return
         try:
@@ -89,12 +89,12 @@ class ModelScale:
             self.failure = str(error) or f"It took longer than {timeouts.SCALE:g} seconds."
             log.warning("scale.not_measured", reason=self.failure)
         except OSError as error:
-            # It holds for this process, and the next one measures it again.
+            # This process has the scale, and the next one measures it again.
             log.warning("scale.not_kept", type=type(error).__name__)
 
 
 def known_scale(identity: EmbeddingIdentity, file: Path | None) -> Scale | None:
-    """Return the scale of a model: the default one's, or what the file has of it."""
+    """Return the scale of a model if it is the default model or in the file, otherwise None."""
     if known := _KNOWN.get((identity.model.rsplit("/", 1)[-1], identity.dimension)):
         return known
     try:
@@ -105,7 +105,7 @@ def known_scale(identity: EmbeddingIdentity, file: Path | None) -> Scale | None:
 
 
 async def measured(embeddings: EmbeddingService) -> Scale:
-    """Measure a model's scale, or raise `EmbeddingUnavailableError` if it does not tell texts apart."""
+    """Measure a model's scale. Raises `EmbeddingUnavailableError` if the model cannot distinguish texts."""
     import numpy as np
 
     packed = json.loads(_PACKED.read_bytes())

@@ -1,4 +1,4 @@
-"""The embedding model as the services see it: loaded in the background, and used from threads."""
+"""The embedding model for services: loaded in the background, and run in threads."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -19,15 +19,15 @@ from learning_memory_server.system.waiting import BACKGROUND, Backoff, Budget, C
 
 T = TypeVar("T")
 
-_BATCH: Final = 8  # The most documents a query may have to wait for. Larger batches are no faster on one thread.
-_CACHED: Final = 256  # How many query vectors are cached (0.4 MB at 384 dimensions)
+_BATCH: Final = 8  # Maximum documents that a query may have to wait for. Larger batches are no faster on one thread.
+_CACHED: Final = 256  # Number of cached query vectors (0.4 MB at 384 dimensions)
 _WAIT_PER_SECOND: Final = 100  # Seconds to wait per second of a failed attempt to load
 _LATE: Final = "The embedding model did not answer in time."
 _HINT: Final = "Try again in a few seconds."
 
 
 class ModelState(StrEnum):
-    """Whether a model can be used."""
+    """The state of a model."""
 
     IDLE = "idle"
     LOADING = "loading"
@@ -37,12 +37,12 @@ class ModelState(StrEnum):
 
 @dataclass
 class LazyModel(Generic[T]):
-    """Loads a model in a thread when it is first needed, and again, after a pause, if that failed."""
+    """Loads a model in a thread at first use, and again, after a pause, if that failed."""
 
-    name: str  # what errors call the model, such as "embedding model"
+    name: str  # the model's name in errors, such as "embedding model"
     load: Callable[[], T]  # slow; called until it succeeds once
     submit: Callable[[Callable[[], T]], Future[T]]  # runs a function in a thread
-    retry_seconds: float  # the least time between a failure and the next attempt; longer if loading takes long
+    retry_seconds: float  # minimum time between a failure and the next attempt; more if loading takes long
     _model: Future[T] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class LazyModel(Generic[T]):
 
     @property
     def state(self) -> ModelState:
-        """Whether the model can be used."""
+        """The state of the model."""
         if self._model is None:
             return ModelState.IDLE
         if not self._model.done():
@@ -58,13 +58,13 @@ class LazyModel(Generic[T]):
         return ModelState.FAILED if self._model.exception() else ModelState.READY
 
     def start(self) -> Future[T]:
-        """Start loading unless the model is loaded, is loading, or failed recently. Returns immediately."""
+        """Start to load, unless the model is loaded, is loading, or failed recently. Returns immediately."""
         if self._model is None or (self.state is ModelState.FAILED and not self._pause.left):
             self._model = self.submit(self._try_to_load)
         return self._model
 
     def retry_now(self) -> None:
-        """Let the next use load the model even if that failed recently."""
+        """Allow the next use to load the model even if that failed recently."""
         self._pause.end()
 
     async def get(self) -> T:
@@ -75,12 +75,12 @@ class LazyModel(Generic[T]):
 
     @contextmanager
     def errors(self, what_happened: str) -> Iterator[None]:
-        """Turn errors of the model's library into an `EmbeddingUnavailableError` with their types only."""
+        """Convert the library's errors to an `EmbeddingUnavailableError` that contains only their types."""
         try:
             yield
         except LearningMemoryError:
             raise
-        except Exception as error:  # each library raises its own, and users' models have any of them
+        except Exception as error:  # each library raises its own exceptions, and custom models may raise any
             raise EmbeddingUnavailableError(
                 f"The {self.name} {what_happened} ({type(error).__name__}).", doctor=""
             ) from error
@@ -89,7 +89,7 @@ class LazyModel(Generic[T]):
         began = monotonic()
         try:
             return self.load()
-        except BaseException:  # whatever it was: only the time is taken
+        except BaseException:  # for any exception: this only records the time
             self._pause.begin(max(self.retry_seconds, _WAIT_PER_SECOND * (monotonic() - began)))
             raise
 
@@ -101,12 +101,12 @@ class _LocalModel:
         self.queue = WorkQueue(thread)
 
     def use(self, budget: Budget) -> AbstractAsyncContextManager[None]:
-        """Limit how long the block waits for the model."""
+        """Limit the time that the block waits for the model."""
         return limited(budget.model, EmbeddingUnavailableError(_LATE, hint=_HINT))
 
 
 class _ServedModel(_LocalModel):
-    """One kind of request to a model on a server, with a circuit before it. Only callers leave a request early."""
+    """One kind of request to a model on a server, protected by a circuit breaker. Only callers abandon a request."""
 
     def __init__(
         self, kind: str, probe: Callable[[], Awaitable[object]], on_closed: Callable[[], None] = lambda: None
@@ -119,7 +119,7 @@ class _ServedModel(_LocalModel):
 
     @asynccontextmanager
     async def use(self, budget: Budget) -> AsyncIterator[None]:
-        """Limit the block's time, and open the circuit after it, which fails waiting callers immediately."""
+        """Limit the block's time, and open the circuit on a timeout. Callers that wait then fail immediately."""
         until = None
         if budget.is_waited_for:
             self.circuit.require_closed()
@@ -149,16 +149,16 @@ class _ServedModel(_LocalModel):
 class EmbeddingService:
     """Loads a model and runs it: queries first, documents in small batches.
 
-    A model in this process has one thread. On a server, queries and documents have a thread and a circuit each. All
-    wait for the loaded model, as long as their budget says, and raise `EmbeddingUnavailableError`.
+    A model in this process has one thread. For a server, queries and documents have a thread and a circuit each.
+    Requests wait for the model within their budget, and raise `EmbeddingUnavailableError`.
 
     Attributes:
-        listeners: Called each time that the model's server has come back.
+        listeners: Called each time the model's server becomes available again.
 
     Args:
         load: Loads the model; see `LazyModel`.
-        retry_seconds: The least time between a failure to load and the next attempt.
-        reach: Asks the server that runs the model for a sign of life; None for a model in this process.
+        retry_seconds: Minimum time between a failure to load and the next attempt.
+        reach: Checks whether the model's server responds; None for a model in this process.
     """
 
     def __init__(
@@ -189,27 +189,27 @@ class EmbeddingService:
 
     @property
     def state(self) -> ModelState:
-        """Whether the model can be used."""
+        """The state of the model."""
         return self._model.state
 
     @property
     def runtime(self) -> Runtime | None:
-        """What computes the vectors; None until the model is loaded."""
+        """The library that computes the vectors; None until the model is loaded."""
         return self.start().result().runtime if self.state is ModelState.READY else None
 
     def start(self) -> Future[Embedder]:
-        """Start loading unless the model is loaded, is loading, or failed recently. Returns immediately."""
+        """Start to load, unless the model is loaded, is loading, or failed recently. Returns immediately."""
         return self._model.start()
 
     async def identity(self, budget: Budget = BACKGROUND) -> EmbeddingIdentity:
-        """Wait for the model and return its identity: only vectors of the same identity are comparable."""
+        """Wait for the model and return its identity: only vectors with the same identity are comparable."""
         if self.state is ModelState.READY:
             return self.start().result().identity
         async with self._documents.use(budget):
             return (await self._model.get()).identity
 
     async def embed_documents(self, texts: Sequence[str], budget: Budget = BACKGROUND) -> Vectors:
-        """Return an array of shape (len(texts), dimension), once the model is loaded."""
+        """Return an array of shape (len(texts), dimension), after waiting for the model."""
         async with self._documents.use(budget):
             if len(texts) <= _BATCH:
                 return await self._embed_batch(texts)
@@ -226,7 +226,7 @@ class EmbeddingService:
         return vectors
 
     async def embed_query(self, text: str, budget: Budget = BACKGROUND) -> Vectors:
-        """Return a read-only array of shape (dimension,), cached for repeated queries, once the model is loaded."""
+        """Return a read-only array of shape (dimension,), after waiting for the model. Repeated queries are cached."""
         if self.state is ModelState.READY:
             known = (self.start().result().identity, text)
             if known in self._cached:
@@ -235,28 +235,28 @@ class EmbeddingService:
             model = await self._model.get()
             with self._model.errors("failed"):
                 vector = await self._queries.queue.embed_query(model, text)
-        # Later callers get this same array from the cache.
+        # Later callers get the same array from the cache.
         vector.flags.writeable = False
         self._cached[model.identity, text] = vector
         return vector
 
     def legibility(self, text: str) -> float:
-        """Return how well the model reads a text, from 0 to 1, as far as it is known."""
+        """Return how well the model's vocabulary covers a text, from 0 to 1; 1 while the model is not loaded."""
         return legibility(self.start().result().tokenizer if self.state is ModelState.READY else None, text)
 
     async def stop(self) -> None:
-        """Stop what runs in the background, then `close`."""
+        """Stop background tasks, then `close`."""
         for served in self._served:
             await served.circuit.close()
         self.close()
 
     def close(self) -> None:
-        """Cancel waiting work and accept no more. Does not wait for running work."""
+        """Cancel waiting work and reject new work. Does not wait for running work."""
         for model in (self._here, *self._served):
             model.queue.close()
 
     async def run_for_query(self, work: Callable[[], T]) -> T:
-        """Run another model's work for a query in this model's thread, ahead of queued documents."""
+        """Run work of another model for a query in this model's thread, ahead of queued documents."""
         return await self._here.queue.run_for_query(work)
 
     async def _embed_batch(self, texts: Sequence[str]) -> Vectors:
@@ -265,7 +265,7 @@ class EmbeddingService:
             return await self._documents.queue.run(lambda: model.embed_documents(texts))
 
     async def _probe(self, reach: Callable[[], object], request: Callable[[Embedder], object]) -> None:
-        """Ask whether the server is there, and only then make a request that may take as long as loading a model."""
+        """Check whether the server responds before a request that may take as long as loading a model."""
         async with asyncio.timeout(timeouts.REACH):
             await asyncio.wrap_future(in_daemon_thread(reach))
         self._model.retry_now()

@@ -1,4 +1,4 @@
-"""A model's files on this machine, found and identified without loading the model."""
+"""Find and identify a model's local files without loading the model."""
 
 import hashlib
 import json
@@ -21,18 +21,18 @@ _NAME: Final = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 def hub_name(model: str) -> str:
-    """Return a model's full name on the Hugging Face hub; the library's own models may omit their owner."""
+    """Return a model's full name on the Hugging Face hub. The owner may be omitted for the library's own models."""
     return model if "/" in model else f"sentence-transformers/{model}"
 
 
 def is_hub_name(model: str) -> bool:
-    """Return whether a name could be a model's on the hub."""
+    """Whether a name has the form of a model name on the hub."""
     return _NAME.fullmatch(hub_name(model)) is not None
 
 
 def repository_of(model: str) -> Path:
-    """Return the folder in the cache that a model has if it was downloaded."""
-    # Even with local_files_only, the libraries ask huggingface.co for revisions. They read this once, when imported.
+    """Return a model's folder in the download cache; it may not exist."""
+    # Even with local_files_only, the libraries contact huggingface.co. They read this variable once, at import.
     os.environ["HF_HUB_OFFLINE"] = "1"
     from huggingface_hub.constants import HF_HUB_CACHE
 
@@ -41,13 +41,13 @@ def repository_of(model: str) -> Path:
 
 
 def recorded_commit(repository: Path) -> str | None:
-    """Return the commit of a model that was used before; None if none was."""
+    """Return the commit of the model that was used first; None if it was never used."""
     commit = read_object(repository / RECORD).get("commit")
     return commit if isinstance(commit, str) else None
 
 
 def find_snapshot(model: str) -> Path | None:
-    """Return the folder of a model's files, of the commit that was used before or else the last one downloaded."""
+    """Return the folder of a model's files: for the recorded commit, otherwise for the last downloaded one."""
     if not is_hub_name(model):
         return None
     repository = repository_of(model)
@@ -59,7 +59,7 @@ def find_snapshot(model: str) -> Path | None:
 
 
 def check_first_use(model: str, snapshot: Path, digests: Mapping[str, str]) -> None:
-    """Record digests at the first use; later raise `EmbeddingUnavailableError` if one differs."""
+    """Record digests at the first use. Later, raise `EmbeddingUnavailableError` if one differs."""
     repository = snapshot.parent.parent
     record = read_object(repository / RECORD)
     known = record.get("digests")
@@ -73,52 +73,52 @@ def check_first_use(model: str, snapshot: Path, digests: Mapping[str, str]) -> N
             )
     if not digests.keys() <= recorded.keys():
         content = {"commit": snapshot.name, "digests": {**recorded, **digests}}
-        # A cache that may only be read has no record.
+        # A read-only cache gets no record.
         with suppress(OSError):
             files.replace(repository / RECORD, json.dumps(content, indent=1).encode())
 
 
 DEFAULT_WEIGHTS_SHA256: Final = "4b0d9929267ab7e5886f38429e9e56367e87ed3d46793b04202723510d365405"
-"""The weights that `scripts/default_model.py` makes from the original ones."""
+"""The digest of the weights that `scripts/default_model.py` makes from the original ones."""
 
 INSTALL_EXTRA: Final = (
     'Install this server again with the extra (in a checkout: pip install ".[sentence-transformers]"; from a wheel: '
     'pip install "FILE.whl[sentence-transformers]"), or run in its environment: pip install "sentence-transformers>=6,<7". '
     "On Linux, docs/how-to/install.md says how to avoid gigabytes of CUDA."
 )
-"""No line names this project alone: until it is published, an index would offer a stranger's package."""
+"""Each command names a file or the library: until this project is published, its name may be a stranger's package."""
 
 _LIBRARY: Final = "sentence-transformers"
-_ENTRY_POINTS: Final = ("modules.json", "config.json")  # A folder with either of these files is a model
-_DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")  # Files that determine the vectors, besides weights
+_ENTRY_POINTS: Final = ("modules.json", "config.json")  # A folder with any of these files is a model
+_DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")  # Files other than weights that affect vectors
 _WEIGHTS: Final = (("*.safetensors", "*/*.safetensors"), ("*.bin", "*/*.bin"))
-"""The first kind that exists is used; older models have the second."""
+"""The first existing kind is used; older models have the second."""
 _VOCABULARY: Final = (TOKENIZER, "vocab.*", "*.model", "*.tiktoken", "whitespacetokenizer_config.json")
-"""One of these files must exist, here or in a part's folder, or the library makes a tokenizer without words."""
+"""At least one must exist, here or in a module's folder: otherwise the library makes a tokenizer without words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model on this machine: the packaged one, or a folder in the layout of sentence-transformers."""
+    """A local model: the packaged one, or a folder in the layout of sentence-transformers."""
 
-    provider: str  # what an identity calls the backend
-    name: str  # the model's name in an identity; the location of its folder does not matter to its vectors
+    provider: str  # the backend's name in an identity
+    name: str  # the model's name in an identity; the folder's location does not matter
     folder: Path
     weights: str  # the SHA-256 of its weights
-    definition: str  # Everything else that determines the vectors; empty for the default model
-    graph: Graph | None  # how onnxruntime runs it; None if only the library can
-    obstacle: str = ""  # why onnxruntime cannot
+    definition: str  # Other parameters that determine the vectors; empty for the default model
+    graph: Graph | None  # the parameters for onnxruntime; None if only the library can run it
+    obstacle: str = ""  # the reason why onnxruntime cannot run it
 
     def identity(self, dimension: int, max_tokens: int) -> EmbeddingIdentity:
-        """Return the identity of its vectors."""
+        """Return the identity of the model's vectors."""
         return EmbeddingIdentity(self.provider, self.name, self.weights, dimension, max_tokens, self.definition)
 
 
 def find_source(model: str) -> ModelSource:
-    """Return a model's files and their identity, without a network or a model library.
+    """Return a model's files and their identity, without network access or a model library.
 
     Args:
-        model: The absolute path of a folder, or a name in the local cache; then `/` and an ONNX file, if needed.
+        model: The absolute path of a folder, or a name in the local cache; optionally followed by `/` and an ONNX file.
     """
     folder = _find_folder(model, "embedding model", "embedding_model", f" for {DEFAULT_MODEL}")
     stated, wanted = split_file(model)
@@ -138,7 +138,7 @@ def find_source(model: str) -> ModelSource:
         digests = {"weights": _digest(_weight_files(folder)), "definition": _definition_digest(folder)[:16]}
         source = ModelSource(_LIBRARY, name, folder, digests["weights"], digests["definition"], None, obstacle)
     else:
-        # Weights above 2 GB are in a file of their own, next to that of the graph.
+        # Weights above 2 GB are in a separate file, next to the graph.
         parts = sorted((folder / graph.file).parent.glob(f"{Path(graph.file).name}*"))
         digests = {graph.file: _digest(parts), TOKENIZER: file_digest(folder / TOKENIZER)}
         definition = f"{graph.definition} {digests[TOKENIZER][:16]}"
@@ -149,13 +149,13 @@ def find_source(model: str) -> ModelSource:
 
 
 def packaged_source() -> ModelSource:
-    """Return the default model. Its weights are not read; loading it checks them."""
+    """Return the default model. Its weights are verified only when it is loaded."""
     graph = Graph("model.onnx", 256, "in the graph", Prompts(), lowercase=False)
     return ModelSource(_LIBRARY, DEFAULT_MODEL, packaged_model(), DEFAULT_WEIGHTS_SHA256, "", graph)
 
 
 def check_packaged() -> None:
-    """Check the weights of the default model."""
+    """Verify the weights of the default model."""
     if file_digest(packaged_model() / "weights.bin") != DEFAULT_WEIGHTS_SHA256:
         raise EmbeddingUnavailableError(
             f"The packaged weights of {DEFAULT_MODEL} are damaged.", hint="Reinstall learning-memory-server."
@@ -175,7 +175,7 @@ def model_folder(model: str) -> Path:
 
 
 def find_reranker(model: str) -> Path:
-    """Return the folder of a re-ranking model. No network is used, and no model library imported."""
+    """Return the folder of a re-ranking model, without network access and without importing a model library."""
     found = _find_folder(model, "re-ranking model", "reranker_model")
     if not is_reranker(found):
         raise EmbeddingUnavailableError(
@@ -186,7 +186,7 @@ def find_reranker(model: str) -> Path:
 
 
 def is_reranker(folder: Path) -> bool:
-    """Return whether, by its files, a model scores a query and a text together."""
+    """Whether a model scores a query and a text together, according to its files."""
     described = read_object(folder / "config_sentence_transformers.json").get("model_type")
     architectures = read_object(folder / "config.json").get("architectures") or [""]
     return described == "CrossEncoder" or (
@@ -195,7 +195,7 @@ def is_reranker(folder: Path) -> bool:
 
 
 def require_library(obstacle: str = "") -> None:
-    """Check that the optional library is installed, without an import; `obstacle` says why onnxruntime cannot do."""
+    """Raise an error if the optional library is missing. `obstacle` is the reason why onnxruntime is not enough."""
     for package in ("sentence-transformers", "torch"):
         if util.find_spec(package.replace("-", "_")) is None:
             reason = f"{obstacle}, and " if obstacle else ""
@@ -207,12 +207,12 @@ def require_library(obstacle: str = "") -> None:
 
 @contextmanager
 def loading_errors(kind: str, model: str) -> Iterator[None]:
-    """Explain whatever a library raises for a model that is on this machine and cannot be loaded."""
+    """Translate any exception of a library for a local model that cannot be loaded."""
     try:
         yield
     except EmbeddingUnavailableError:
         raise
-    except Exception as error:  # each library that reads a damaged file raises its own
+    except Exception as error:  # each library raises its own exceptions for a damaged file
         hint = "If its files are damaged, remove them and download them again."
         if needs_own_code := "trust_remote_code" in str(error):
             hint = "It needs its own code, which this server never runs: choose another model."
@@ -224,7 +224,7 @@ def loading_errors(kind: str, model: str) -> Iterator[None]:
 
 
 def split_file(model: str) -> tuple[str, str]:
-    """Return a model's name or folder, and the path of the ONNX file in it that follows; empty if none does."""
+    """Split a model's name or folder from the path of an ONNX file after it; the path is empty if there is none."""
     path = Path(model)
     if path.suffix != ".onnx":
         return model, ""
@@ -247,7 +247,7 @@ def file_digest(path: Path) -> str:
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Return the SHA-256 of files, one after the other."""
+    """Return the SHA-256 of the concatenated files."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -264,7 +264,7 @@ def _definition_digest(folder: Path) -> str:
 
 
 def _find_folder(model: str, kind: str, setting: str, otherwise: str = "") -> Path:
-    """Return the folder of a model that has weights and a vocabulary."""
+    """Return the folder of a model that has weights and a vocabulary. Raises EmbeddingUnavailableError otherwise."""
     stated, _ = split_file(model)
     is_folder = Path(stated).is_absolute()
     found = Path(stated) if is_folder else find_snapshot(stated)

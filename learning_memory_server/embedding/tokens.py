@@ -1,4 +1,4 @@
-"""What tokenizers make of texts, without running a model: how many tokens, and how well a model reads them."""
+"""Tokenize texts without running a model: count tokens, and estimate how well a model knows a text's words."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from learning_memory_server.embedding.graph import TOKENIZER, max_tokens_of
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_WINDOW: Final = 256  # Tokens that a model reads if its files do not say; also the most that this package uses
+_WINDOW: Final = 256  # Maximum tokens for a model whose files do not state it; also the most that this package uses
 _PIECE: Final = re.compile(r"[A-Za-z]+|\d{1,3}|[^\W\d_A-Za-z]|[^\w\s]|_")
-_UNKNOWN: Final = {"[UNK]", "<unk>"}  # How tokenizers call a piece that is not in their vocabulary
+_UNKNOWN: Final = {"[UNK]", "<unk>"}  # Names of the token for unknown pieces
 _HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _NAME: Final = re.compile(r"[\d_/\\@]|\w[.:]+\w|[a-z][A-Z]")
-"""What marks a word as a name: an identifier, a path, a version or a code."""
+"""Signs that a word is a name: an identifier, a path, a version or a code."""
 _UNREAD, _READ = 2.4, 3.4  # letters per piece
-_LETTERS: Final = 4  # Letters per token, estimated so that real counts are rarely higher
+_LETTERS: Final = 4  # Letters per token, a low estimate so that real counts are rarely higher
 
 
 class EstimatedTokens:
-    """Estimates from letters, for models whose tokenizer is not on this machine. Safe in any thread."""
+    """Estimates from letters, for models without a local tokenizer. Thread-safe."""
 
-    name = "estimate-1"  # measures that count differently have different names
-    window = _WINDOW  # how many tokens of a text the model reads, special ones included
+    name = "estimate-1"  # must differ between measures with different counts
+    window = _WINDOW  # the maximum number of tokens of a text, including special ones
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special ones."""
         return [len(self.spans(text)) for text in texts]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the first character of each token, and the one after its last."""
+        """Return the span of each token: its first character, and the one after its last."""
         return [
             (at, min(at + _LETTERS, match.end()))
             for match in _PIECE.finditer(text)
@@ -43,7 +43,7 @@ class EstimatedTokens:
 
 
 class ModelTokens:
-    """A separate copy of a model's tokenizer: the truncation and padding of the model's would change the counts."""
+    """A separate copy of a model's tokenizer, because the model's truncation and padding would change the counts."""
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -65,20 +65,20 @@ class ModelTokens:
 
 
 def without_names(text: str) -> str:
-    """Return the words of a text that are no names: no identifier, path, version or code."""
+    """Return a text without names: identifiers, paths, versions and codes."""
     return " ".join(word for word in text.split() if not (word.isascii() and _NAME.search(word)))
 
 
 def legibility(tokenizer: Tokenizer | None, text: str) -> float:
-    """Return how well a model reads a text, from 0 to 1, by the letters in each piece that its tokenizer makes.
+    """Estimate how well a model knows a text's words, from 0 to 1, by the letters per piece of its tokenizer.
 
-    A Han character counts as two letters, and names are left out. Without a tokenizer, every text counts as read.
+    A Han character counts as two letters, and names are ignored. Without a tokenizer, the result is 1.
     """
     text = without_names(text)
     encoded = tokenizer.encode(text, add_special_tokens=False) if tokenizer else None
     letters = count = done = 0
     for piece, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True) if encoded else ():
-        # Several pieces of one character, as those of bytes, have it once.
+        # Several pieces of one character, such as bytes, count it once.
         characters = text[max(start, done) : end]
         done = max(done, end)
         found = sum(map(str.isalpha, characters))

@@ -1,4 +1,4 @@
-"""Priority queue for model work: waiting queries first, then other work for queries, then documents."""
+"""Priority queue for model work: queries first, then other work for queries, then documents."""
 
 import asyncio
 import queue
@@ -16,21 +16,21 @@ from learning_memory_server.errors import LearningMemoryError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MOST_LEFT: Final = 3  # The most threads left behind. Each ends with its request, after a minute at most
+_MOST_LEFT: Final = 3  # Maximum number of abandoned threads. Each ends with its request, after at most a minute
 
 
 class Job(Generic[T]):
-    """Work for a thread, and its result."""
+    """Work for a thread, with its result."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self.result: Future[T] = Future()
 
     def run(self) -> None:
-        """Do the work, unless its result is no longer wanted, or there already. The first of several runs counts."""
+        """Do the work, unless its result is already set or no longer wanted. The first of several runs sets it."""
         if self.result.done():
             return
-        # It may be cancelled, or done by another thread, meanwhile.
+        # It may be cancelled, or finished by another thread, in the meantime.
         with suppress(InvalidStateError):
             try:
                 answer = self._work()
@@ -41,7 +41,7 @@ class Job(Generic[T]):
 
 
 class DaemonThread(Executor):
-    """Runs one thing after another in a thread that does not keep the process alive and ends when nothing is left."""
+    """Runs jobs one at a time in a daemon thread that ends when the queue is empty."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class DaemonThread(Executor):
         self._is_shut = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a function after everything that was submitted before, and return its future."""
+        """Run a function after all earlier ones, and return its future."""
         job = Job(partial(fn, *args, **kwargs))
         with self._lock:
             if self._is_shut:
@@ -61,14 +61,14 @@ class DaemonThread(Executor):
         return job.result
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT - inherited
-        """Accept no more work. Never waits for running work."""
+        """Reject new work. Never waits for running work."""
         with self._lock:
             self._is_shut = True
             while cancel_futures and self._waiting:
                 self._waiting.popleft().result.cancel()
 
     def leave(self) -> None:
-        """Let running work finish alone, and continue in another thread, unless too many were left already."""
+        """Abandon the running job's thread and continue in a new one, unless too many threads were abandoned."""
         with self._lock:
             if self._thread is not None and self._left < _MOST_LEFT:
                 self._left += 1
@@ -94,16 +94,16 @@ class DaemonThread(Executor):
 
 
 def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
-    """Run a function in a new thread, which does not keep the process alive."""
+    """Run a function in a new thread that does not keep the process alive."""
     return DaemonThread().submit(work)
 
 
-QUERIES_AT_ONCE: Final = 8  # The most queries in one batch. A server needs one request for them
-_QUERY_CHARACTERS: Final = 1_000  # The most characters in a batch of queries, padding included: about 50 ms
+QUERIES_AT_ONCE: Final = 8  # Maximum queries in a batch. A server needs one request for a batch
+_QUERY_CHARACTERS: Final = 1_000  # Maximum characters in a batch of queries, including padding: about 50 ms
 
 
 class _Query:
-    """A query for the model's thread, its vector, and how many wait for it."""
+    """A query for the model's thread, its vector, and the number of waiting callers."""
 
     def __init__(self, model: Embedder, text: str) -> None:
         self.model = model
@@ -113,7 +113,7 @@ class _Query:
 
 
 class WorkQueue:
-    """Runs a model in a thread, which runs one thing at a time."""
+    """Runs model work in a thread, one job at a time."""
 
     def __init__(self, thread: Executor) -> None:
         self._thread = thread
@@ -124,7 +124,7 @@ class WorkQueue:
         self._unanswered: set[Job[Any]] = set()
 
     async def embed_query(self, model: Embedder, text: str) -> Vectors:
-        """Return an array of shape (dimension,). Waiting queries are one batch, equal ones are embedded once."""
+        """Return an array of shape (dimension,). Waiting queries form a batch, and equal queries are embedded once."""
         query = self._asked.get(text)
         if query is None or query.model is not model or query.result.done():
             query = self._asked[text] = _Query(model, text)
@@ -154,13 +154,13 @@ class WorkQueue:
             self._unanswered.discard(job)
 
     def repeat(self) -> None:
-        """Run again what documents still wait for; the first answer counts."""
+        """Run unfinished work for documents again; the first result is used."""
         for job in self._unanswered:
             self._documents.put(job)
             self._thread.submit(self._run_next)
 
     def close(self) -> None:
-        """Cancel waiting work and accept no more. Does not wait for running work. Idempotent."""
+        """Cancel waiting work and reject new work. Does not wait for running work. Idempotent."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         while (job := self._take()) is not None:
             job.result.cancel()
@@ -170,7 +170,7 @@ class WorkQueue:
 
     async def _submit(self, waiting: queue.SimpleQueue[Job[Any]], job: Job[T]) -> T:
         waiting.put(job)
-        # One run for each job, but a run takes whatever is first by then.
+        # One run for each job, but a run takes the first job in the queue at that time.
         self._thread.submit(self._run_next)
         return await asyncio.wrap_future(job.result)
 
@@ -184,7 +184,7 @@ class WorkQueue:
         """Return the next batch of queries."""
         batch: list[_Query] = []
         longest = 0
-        # The queue may be empty, and `close` may take a query at the same time.
+        # The queue may be empty, and `close` may remove a query at the same time.
         with suppress(IndexError):
             while len(batch) < QUERIES_AT_ONCE:
                 query = self._queries.popleft()
@@ -204,12 +204,12 @@ class WorkQueue:
 
 
 def _answer(queries: Sequence[_Query]) -> None:
-    """Embed the queries, and give each its vector or the failure."""
+    """Embed the queries, and set the result or the exception of each."""
     try:
         vectors = queries[0].model.embed_queries([query.text for query in queries])
     except BaseException as error:  # noqa: BLE001 - callers wait, and a panic in a library is not an Exception
         if len(queries) > 1 and not isinstance(error, LearningMemoryError):
-            # The model may have failed on one of the texts.
+            # One of the texts may have caused the failure.
             for query in queries:
                 _answer([query])
         else:
@@ -217,4 +217,4 @@ def _answer(queries: Sequence[_Query]) -> None:
                 query.result.set_exception(error)
     else:
         for query, vector in zip(queries, vectors, strict=True):
-            query.result.set_result(vector.copy())  # A copy, because a row keeps the whole batch in RAM
+            query.result.set_result(vector.copy())  # A copy, because a row would keep the whole batch in memory

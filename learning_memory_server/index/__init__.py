@@ -1,1 +1,1 @@
-"""Vectors and terms of the journal's records, which can be rebuilt at any time; `writer` is the only way in."""
+"""Vectors and terms of the journal's records. They can be rebuilt at any time, and are written only by `writer`."""

@@ -1,4 +1,4 @@
-"""A document of a collection: a text to find it by, and a payload of ids and fields without the text."""
+"""A document of a collection: a text to search, and a payload of ids and filter fields without the text."""
 
 import asyncio
 import hashlib
@@ -16,12 +16,12 @@ from learning_memory_server.model.stored import WRITTEN
 from learning_memory_server.model.vocabulary import Axis
 
 DIGEST: Final = "digest"  # The payload field with the document's digest
-IS_SHARED: Final = "shared"  # The second `outcome_status` of shared points: no index of its own, which costs RAM
+IS_SHARED: Final = "shared"  # The second `outcome_status` of shared points: another field would use RAM
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")  # Never change it: all stored ids derive from it
 
 
 class Collection(StrEnum):
-    """The collections. All are ensured when the engine is opened."""
+    """The collections. All of them are created when the engine is opened."""
 
     EXPERIENCES_FULL = "experiences_full"
     EXPERIENCES_STRATEGY = "experiences_strategy"
@@ -32,7 +32,7 @@ class Collection(StrEnum):
 
     @classmethod
     def of(cls, axis: Axis) -> Self:
-        """Return the collection of an axis."""
+        """Return the collection for an axis."""
         return cls(f"experiences_{axis}")
 
 
@@ -40,17 +40,17 @@ class Collection(StrEnum):
 class DocumentShape:
     """The common properties of the documents of a collection."""
 
-    keywords: tuple[str, ...] = ()  # payload fields that filters match exactly. Each one costs RAM
-    datetimes: tuple[str, ...] = ()  # payload fields that filters range over
-    form: str = ""  # Part of the recipe (`index.recipe`). Change it when the same records would become other documents.
+    keywords: tuple[str, ...] = ()  # payload fields for exact filters. Each one uses RAM
+    datetimes: tuple[str, ...] = ()  # payload fields for range filters
+    form: str = ""  # Part of the recipe (`index.recipe`). Change it when the same records produce other documents.
 
 
 class Document(Protocol):
-    """A future point without its vector and terms, which are computed from `text` and `parts`."""
+    """A point before its vector and terms are computed from `text` and `parts`."""
 
     @property
     def collection(self) -> Collection:
-        """The collection that it belongs to."""
+        """The collection of the document."""
 
     @property
     def point_id(self) -> str:
@@ -58,15 +58,15 @@ class Document(Protocol):
 
     @property
     def text(self) -> str:
-        """The text that is embedded and searched."""
+        """The text to embed and search."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Texts that are also embedded separately; see `index.recipe.embed`."""
+        """Texts to embed separately in addition; see `index.recipe.embed`."""
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The point's payload: ids, and fields to filter on. No text: it could be read on the server."""
+        """The point's payload: ids and filter fields. It has no text, which could be read on the server."""
 
 
 Key = tuple[str, str]  # A collection, and the id of a point in it
@@ -78,8 +78,8 @@ def key_of(document: Document) -> Key:
 
 
 def digest_of(document: Document) -> str:
-    """Return a digest of everything that the document's vector and terms are made from."""
-    # Where people have renamed a project, its points are made again: filters must find them.
+    """Return a digest of all input for the document's vector and terms."""
+    # The points of a renamed project are created again, so that filters find them.
     renamed = [document.payload["project"]] if WRITTEN in document.payload else []
     made_from = json.dumps([document.text, *document.parts, *renamed]).encode()
     return hashlib.blake2b(made_from, digest_size=12).hexdigest()
@@ -87,7 +87,7 @@ def digest_of(document: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """A document that keeps its text. Where there are thousands, documents that build it on demand need less RAM."""
+    """A document that contains its text. For thousands of documents, build the text on demand to save RAM."""
 
     collection: Collection
     point_id: str
@@ -97,7 +97,7 @@ class WholeDocument:
 
 
 async def in_batches(documents: Iterable[Document], size: int) -> AsyncIterator[list[Document]]:
-    """Yield the documents in lists of at most `size`, and let other tasks run in between."""
+    """Yield the documents in lists of at most `size`, and let other tasks run between them."""
     made = iter(documents)
     while batch := list(islice(made, size)):
         yield batch
@@ -106,18 +106,18 @@ async def in_batches(documents: Iterable[Document], size: int) -> AsyncIterator[
 
 @lru_cache(1_024)
 def point_id(kind: str, record_id: str) -> str:
-    """Return the UUID of a record's point, the same in every collection."""
+    """Return the UUID of a record's point, which is the same in every collection."""
     return str(uuid.uuid5(_NAMESPACE, f"{kind}:{record_id}"))
 
 
 SHAPES: Final = dict.fromkeys(
     map(Collection.of, Axis), DocumentShape(("project", "domain", "strategy", "outcome_status"), ("resolved_at",))
 )
-"""What experience searches filter on."""
+"""The fields for filters of experience searches."""
 
 
 def documents_of(entry: Ghap) -> list[WholeDocument]:
-    """Return the documents of a resolved entry: always full, the other axes where they apply."""
+    """Return the documents of a resolved entry: always `full`, and the other axes if the entry is on them."""
     payload = payload_of(entry)
     point = point_id("ghap", entry.id)
     return [
@@ -127,12 +127,12 @@ def documents_of(entry: Ghap) -> list[WholeDocument]:
 
 
 def axis_texts(entry: Ghap) -> dict[Axis, str]:
-    """Return the text of each axis of a resolved entry: lines without labels, the distinctive parts first."""
+    """Return the text of each axis of a resolved entry: lines without labels, with distinctive parts first."""
     return {axis: axis_text(entry, axis) for axis in Axis if is_on(axis, entry)}
 
 
 def axis_text(entry: Ghap, axis: Axis) -> str:
-    """Return the text of a resolved entry for one of the axes that it is on."""
+    """Return the text of a resolved entry for one of its axes."""
     end = entry.outcome
     cause = end.root_cause
     if axis is Axis.FULL:
@@ -147,7 +147,7 @@ def axis_text(entry: Ghap, axis: Axis) -> str:
 
 
 def full_parts(entry: Ghap) -> tuple[str, ...]:
-    """Return the statements of a resolved entry. Each makes sense on its own."""
+    """Return the statements of a resolved entry, each of which makes sense on its own."""
     end = entry.outcome
     said = (
         entry.goal,
@@ -164,7 +164,7 @@ def full_parts(entry: Ghap) -> tuple[str, ...]:
 
 
 def is_on(axis: Axis, entry: Ghap) -> bool:
-    """Return whether a resolved entry has a text on the axis, without building the text."""
+    """Whether a resolved entry has a text on the axis. The text is not built."""
     if axis is Axis.STRATEGY:
         return entry.strategy is not None
     if axis is Axis.SURPRISE:
@@ -175,7 +175,7 @@ def is_on(axis: Axis, entry: Ghap) -> bool:
 
 
 def payload_of(entry: Ghap) -> dict[str, Any]:
-    """Return the payload of an entry's points: its id, and flat fields to filter on. The entry is in the journal."""
+    """Return the payload of an entry's points: its id and filter fields. The entry itself is in the journal."""
     end = entry.outcome
     kind = {"domain": entry.domain, "strategy": entry.strategy}
     return {

@@ -1,4 +1,4 @@
-"""The vector index: the model and the engine together. It is open once both are ready."""
+"""The vector index: the model together with the engine. It is open once both are ready."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ T = TypeVar("T")
 
 log = structlog.get_logger()
 
-_READ_BATCH: Final = 200  # How many points are read at a time for their vectors: the payloads come with them
+_READ_BATCH: Final = 200  # Points to read at a time for their vectors, which come with payloads
 
 
 class VectorIndex:
-    """Documents in, hits out. Everything in it can be rebuilt from the journal.
+    """The index of documents. It can be rebuilt from the journal at any time.
 
-    Methods that open the index raise `EmbeddingUnavailableError` or `StorageUnavailableError` if that is not possible;
-    the others raise them if it is not open or the engine failed.
+    Methods that open the index raise `EmbeddingUnavailableError` or `StorageUnavailableError` if they cannot. Other
+    methods raise them if the index is not open or the engine fails.
 
     Args:
         open_store: Opens the engine for vectors of one identity; may be slow.
-        shapes: Common properties of the documents of a collection.
-        is_on_server: Whether the engine is on a server, so that it may not answer.
-        scales: The file that keeps the scales of models; None to keep none.
+        shapes: Common properties of the documents, by collection.
+        is_on_server: Whether the engine is on a server, which may not respond.
+        scales: The file with the scales of models; None to store none.
     """
 
     def __init__(
@@ -93,18 +93,18 @@ class VectorIndex:
         return bool(self._engine)
 
     def with_budget(self, budget: Budget) -> VectorIndex:
-        """Return a view of this index for a caller who waits: its requests and vectors are limited."""
+        """Return a view of this index with time limits on its requests, for a waiting caller."""
         view = copy(self)
         view.budget = budget
         return view
 
     def limited(self) -> AbstractAsyncContextManager[None]:
-        """Limit how long a block waits for a server: `NoAnswerError`. An engine in this process is at most busy."""
+        """Limit the time that a block waits for a server. Raises `NoAnswerError`. A local engine has no limit."""
         late = NoAnswerError("The index did not answer in time.", hint="Call again in a few seconds.")
         return limited(self.budget.index if self.is_on_server else None, late)
 
     async def open(self) -> VectorStore:
-        """Wait for the model, open the engine, ensure every collection, and return the engine. Idempotent."""
+        """Wait for the model, open the engine, ensure all collections, and return the engine. Idempotent."""
         identity = await self.embeddings.identity(self.budget)
         async with self._opening:
             if not self._engine:
@@ -115,7 +115,7 @@ class VectorIndex:
                 try:
                     with limiting_requests(self.budget.request):
                         self.notices += await self._blueprints.ensure(store, specs)
-                # A caller that waits no longer cancels it.
+                # A cancelled caller must not leave the engine half open.
                 except (LearningMemoryError, asyncio.CancelledError):
                     await store.close()
                     raise
@@ -123,7 +123,7 @@ class VectorIndex:
             return self.require_open()
 
     async def specs(self) -> list[CollectionSpec]:
-        """Wait for the model and return what each collection should be."""
+        """Wait for the model and return the specifications of all collections."""
         return [await self._blueprints.spec(collection, self.budget) for collection in Collection]
 
     async def origin(self, collection: Collection) -> str:
@@ -136,7 +136,7 @@ class VectorIndex:
         return vector
 
     async def write(self, documents: Sequence[Document], vectors: Vectors | None = None) -> None:
-        """Write documents with `vectors` of shape (len(documents), dimension), computed if None. Never waits."""
+        """Write documents with `vectors` of shape (len(documents), dimension), computed if None. Never opens it."""
         self.require_open()
         if vectors is None:
             vectors = await embed(self.embeddings, documents, self.budget)
@@ -155,7 +155,7 @@ class VectorIndex:
             await all_done(self._change(each, partial(store.delete, each, point_ids)) for each in Collection)
 
     async def tidy(self, belonging: Callable[[str], AbstractSet[str]]) -> None:
-        """Remove what earlier forms of the collections still have; see the port."""
+        """Remove the remaining data of earlier variants of the collections; see the port."""
         with self._using() as store:
             await store.tidy(belonging)
 
@@ -166,15 +166,15 @@ class VectorIndex:
         progress: Callable[[int], None],
         outdated: Container[str] | None = None,
     ) -> None:
-        """Build a collection again, while its present content answers. A rebuild of every vector can be resumed.
+        """Rebuild a collection, while searches use its present content. A rebuild of all vectors can be resumed.
 
         Args:
-            documents: Returns all documents that belong in it, as of each call.
+            documents: Returns all documents that belong in it at the time of the call.
             progress: Called with the number of points just written.
-            outdated: The points whose vectors to compute; those of all others are copied. None to compute every vector.
+            outdated: The points whose vectors are computed; other vectors are copied. None to compute all vectors.
         """
         store = await self.open()
-        # An interrupted rebuild may have left points with their earlier texts.
+        # An interrupted rebuild may have left points with earlier texts.
         rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
 
         async def write(missing: list[Document]) -> None:
@@ -200,7 +200,7 @@ class VectorIndex:
             }
 
     async def is_intact(self) -> bool:
-        """Return whether each collection has as many points as were seen there and written since."""
+        """Whether each collection has as many points as were seen there and written since."""
         with self._using() as store:
             return all(await all_done(map(store.is_intact, Collection)))
 
@@ -212,12 +212,12 @@ class VectorIndex:
         *,
         expected: Callable[[], int] = lambda: 0,
     ) -> list[Match]:
-        """Return the points that match best, best first, ties ordered by id.
+        """Return the best matches, best first, ties ordered by id.
 
         Args:
-            is_shown: Rejects points that should no longer be in the index, by their payload.
-            timer: Gets the times of the model and of the engine.
-            expected: Returns how many matching points a server must have; `LostPointsError` if it returns fewer.
+            is_shown: Rejects points that should no longer be in the index, given their payload.
+            timer: Receives the times of the model and the engine.
+            expected: Returns the number of matching points that a server must have. `LostPointsError` if it has fewer.
         """
         self.require_open()
         timer = timer or SearchTimer(query.collection)
@@ -227,7 +227,7 @@ class VectorIndex:
         with timer.part("engine"), self._using() as store:
             reading = self._read(query, vector)
             found = await search_hybrid(store, query, reading, is_shown, reads_ahead=self.is_on_server)
-        # What was written meanwhile is expected, and may not have been there to be found.
+        # Points written in the meantime are expected, but may have been missing during the search.
         is_short = self.is_on_server and len(found) < query.limit
         if is_short and generation == self._generations[query.collection] and len(found) < expected():
             raise LostPointsError("The Qdrant server has lost points.")
@@ -253,7 +253,7 @@ class VectorIndex:
         where: Filter | None = None,
         ids: AbstractSet[str] | None = None,
     ) -> list[Hit]:
-        """Open the index and return the closest points with their closeness, best first, ties ordered by id."""
+        """Open the index and return the nearest points with their closeness, best first, ties ordered by id."""
         await self.open()
         with self._using() as store:
             hits = await store.search(collection, vector, limit=limit, where=where, ids=ids)
@@ -264,9 +264,9 @@ class VectorIndex:
         return self._means.usual_closeness(collection, vector, self.scale.scale, missing)
 
     async def refresh_baselines(self) -> None:
-        """Take what searches compare with: the model's scale, if it is not known, and the means of collections."""
+        """Update the values for comparison in searches: the model's scale, if unknown, and the means of collections."""
         await self.scale.ensure()
-        # Whatever is wrong with the engine is seen by what needs it.
+        # Errors of the engine are reported by the operations that need it.
         with suppress(StorageUnavailableError), self._using() as store:
             await self._means.refresh(store)
 
@@ -277,7 +277,7 @@ class VectorIndex:
             return _vectors_in(await store.scroll(collection, with_vectors=True))
 
     async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Open the index and return the vectors of the points that exist among `ids`, by point id."""
+        """Open the index and return the vectors of existing points among `ids`, by point id."""
         found: dict[str, Vectors] = {}
         for start in range(0, len(ids), _READ_BATCH):
             some = ids[start : start + _READ_BATCH]
@@ -285,7 +285,7 @@ class VectorIndex:
         return found
 
     async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
-        """Open the index and return the points that exist among `ids`, in the order of `ids`."""
+        """Open the index and return the existing points among `ids`, in the order of `ids`."""
         await self.open()
         with self._using() as store:
             return await store.retrieve(collection, ids, with_vectors=with_vectors)
@@ -297,12 +297,12 @@ class VectorIndex:
             return await store.count(collection)
 
     def generation(self, collection: Collection) -> int:
-        """Return a number that grows whenever this process changes the collection."""
+        """Return a number that increases whenever this process changes the collection."""
         return self._generations[collection]
 
     @property
     def changes(self) -> int:
-        """A number that grows whenever this process changes any collection."""
+        """A number that increases whenever this process changes any collection."""
         return self._generations.total()
 
     async def counts(self) -> dict[str, int]:
@@ -312,7 +312,7 @@ class VectorIndex:
         return {collection.value: count for collection, count in zip(Collection, counted, strict=True)}
 
     async def flush(self) -> None:
-        """Make what was written survive a power loss."""
+        """Make all writes survive a power loss."""
         for store in self._engine:
             await store.flush()
 
@@ -335,7 +335,7 @@ class VectorIndex:
         self._generations[collection] += 1
 
     def require_open(self) -> VectorStore:
-        """Return the engine if searches and writes are possible without a wait."""
+        """Return the engine. Raises an error if searches and writes would have to wait."""
         if not self._engine:
             hint = "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
             if self.embeddings.state == "ready":
@@ -345,7 +345,7 @@ class VectorIndex:
 
     @contextmanager
     def _using(self) -> Iterator[VectorStore]:
-        """Yield the engine if it is open, for a block that makes requests within the budget."""
+        """Yield the engine, if it is open, for a block whose requests stay within the budget."""
         store = self.require_open()
         with limiting_requests(self.budget.request):
             yield store

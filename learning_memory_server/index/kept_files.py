@@ -1,4 +1,4 @@
-"""The points whose records were rewritten, in a file that outlasts the process."""
+"""The points whose records were rewritten, in a file that survives the process."""
 
 import json
 from collections.abc import Iterable, Set as AbstractSet
@@ -12,7 +12,7 @@ log = structlog.get_logger()
 
 
 class OutdatedPoints:
-    """The ids of points that must be rebuilt because their records were rewritten, in a file while there are any."""
+    """The ids of points to rebuild because their records were rewritten. The file exists only if there are any."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -33,7 +33,7 @@ class OutdatedPoints:
             files.replace(self._path, json.dumps(sorted(new)).encode())
 
     def discard(self, ids: AbstractSet[str]) -> None:
-        """Remove ids whose points have been rebuilt."""
+        """Remove the ids of points that were rebuilt."""
         if left := self.ids() - ids:
             files.replace(self._path, json.dumps(sorted(left)).encode())
         else:

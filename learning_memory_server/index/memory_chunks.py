@@ -1,4 +1,4 @@
-"""A memory as documents, one for each chunk: the whole text, or the paragraphs, code blocks and turns that fit.
+"""A memory as documents, one for each chunk: the whole text, or as many paragraphs, code blocks and turns as fit.
 
 Decision 16 has figures for the sizes.
 """
@@ -47,7 +47,7 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a text that belongs together."""
+    """A part of a text that is kept together if possible."""
 
     span: Span
     kind: BlockKind
@@ -55,14 +55,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The headings of a text, as paths."""
+    """The headings of a text, each as a path."""
 
     starts: list[int]  # the first character of each heading, ascending
-    paths: list[tuple[str, ...]]  # for each heading, the headings above it and itself, outermost first
+    paths: list[tuple[str, ...]]  # for each heading, the headings above it and the heading itself, outermost first
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the outline of a text. A line in a code block is never a heading."""
+        """Return the outline of a text. Lines in code blocks are never headings."""
         starts: list[int] = []
         paths: list[tuple[str, ...]] = []
         open_headings: list[tuple[int, str]] = []
@@ -80,7 +80,7 @@ class Outline:
         return cls(starts, paths)
 
     def path_at(self, position: int) -> tuple[str, ...]:
-        """Return the headings above a position, outermost first, without a heading that begins right there."""
+        """Return the headings above a position, outermost first, excluding a heading that starts at the position."""
         index = bisect_left(self.starts, position)
         here = index < len(self.starts) and self.starts[index] == position
         if here:
@@ -89,7 +89,7 @@ class Outline:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a text in order: fenced code, headings, paragraphs and turns of a conversation."""
+    """Yield the blocks of a text in order: fenced code, headings, paragraphs, and turns of a conversation."""
     start, end, kind, fence = 0, 0, BlockKind.TEXT, ""
     for match in _LINE.finditer(text):
         line = match.group()
@@ -119,25 +119,25 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _after_fence(fence: str, mark: re.Match[str]) -> str:
-    """Return the fence that is open after a line with a fence, or an empty text."""
+    """Return the fence that is open after a line with a fence mark; empty if none is."""
     found, rest = mark[1], mark[2].strip()
     if not fence:
-        # Three backticks followed by another one on the same line are inline code.
+        # Three backticks and another one on the same line are inline code.
         return "" if found[0] == "`" and "`" in rest else found
     closes = found[0] == fence[0] and len(found) >= len(fence) and not rest
     return "" if closes else fence
 
 
-CHUNKING_VERSION: Final = 2  # Raise it when the same text would be divided into other chunks
-_LARGEST: Final = 128  # The most tokens in a chunk of a longer text
-_FILLED: Final = 64  # A chunk of at least this many tokens may end before a heading
-_HEADER: Final = 64  # The most tokens in the header before a chunk's text
+CHUNKING_VERSION: Final = 2  # Increase it when the same text would be divided into other chunks
+_LARGEST: Final = 128  # Maximum tokens in a chunk of a longer text
+_FILLED: Final = 64  # A chunk with at least this many tokens may end before a heading
+_HEADER: Final = 64  # Maximum tokens in the header before a chunk's text
 _SPECIAL: Final = 2  # Tokens that a model adds around each text
-_STEP: Final = 0.75  # The distance between the starts of two overlapping windows, as a share of a window
+_STEP: Final = 0.75  # The distance between the starts of overlapping windows, as a share of a window
 _COUNTED_AT_ONCE: Final = 256
 _LONG: Final = 2_048  # Characters. A longer block is divided before its tokens are counted, to save RAM.
-_SPARSE: Final = 16  # Characters that count as at least one token: some tokenizers read long runs as one
-_PART: Final = 80  # The most characters of a title, a source or a heading in a header
+_SPARSE: Final = 16  # Characters that count as at least one token: some tokenizers merge long runs into one
+_PART: Final = 80  # Maximum characters of a title, a source or a heading in a header
 _DIVISIONS: Final = {BlockKind.CODE: (LINES,), BlockKind.HEADING: (LINES,), BlockKind.TEXT: (SENTENCES, LINES)}
 
 
@@ -148,11 +148,11 @@ class _Unit:
     is_heading: bool = False
 
 
-_Part = tuple[Span, bool, tuple[re.Pattern[str], ...]]  # Where it is, whether it is a heading, how to divide it
+_Part = tuple[Span, bool, tuple[re.Pattern[str], ...]]  # Span, whether it is a heading, patterns to divide it
 
 
 class Chunker:
-    """Divides texts into chunks, always the same way."""
+    """Divides texts into chunks, deterministically."""
 
     def __init__(self, measure: TokenMeasure) -> None:
         self._measure = measure
@@ -162,7 +162,7 @@ class Chunker:
         self.name = f"{CHUNKING_VERSION}-{measure.name}"
 
     def chunk(self, text: str, should_stop: Callable[[], bool] = lambda: False) -> Chunking:
-        """Divide a text. `should_stop` is asked after each chunk, and stops the work by returning true."""
+        """Divide a text. `should_stop` is called after each chunk, and stops the work by returning True."""
         spans = takewhile(lambda _span: not should_stop(), self.spans(text))
         return Chunking(self.name, tuple(spans))
 
@@ -189,7 +189,7 @@ class Chunker:
             yield _whole(text, units)
 
     def header(self, parts: Sequence[str], body: str = "") -> str:
-        """Return the parts, most important first, on one line, truncated to the tokens that `body` leaves."""
+        """Return the parts, most important first, on one line, truncated to the number of tokens that `body` leaves."""
         line = " | ".join(_clipped(part) for part in parts)
         tokens = self._measure.spans(line)
         most = max(0, min(self.header_max, self._room - self._count(body)))
@@ -199,7 +199,7 @@ class Chunker:
         return self._measure.count([text])[0]
 
     def _units(self, text: str) -> Iterator[_Unit]:
-        """Yield the units that are never divided: whole blocks, or the parts of blocks that are too long."""
+        """Yield the indivisible units: whole blocks, or the parts of blocks that are too long."""
         parts = ((block.span, block.kind is BlockKind.HEADING, _DIVISIONS[block.kind]) for block in blocks(text))
         return self._fitting(text, parts)
 
@@ -236,14 +236,14 @@ class Chunker:
             start = beginning if first else start + int(_LONG * _STEP)
 
     def _sizes(self, text: str, spans: Sequence[Span]) -> list[int | None]:
-        """Return the tokens of each part, or None where it does not fit into a chunk."""
+        """Return the number of tokens of each part, None for a part that does not fit into a chunk."""
         counts = iter(self._measure.count([text[slice(*span)] for span in spans if _is_short(span)]))
         sizes = [_at_least(next(counts), span[1] - span[0]) if _is_short(span) else None for span in spans]
         return [None if size is None or size > self.chunk_max else size for size in sizes]
 
 
 def _stands_in_header(heading: _Unit, unit: _Unit) -> bool:
-    """Return whether a unit's header contains the heading above it, which did not fit into the same chunk."""
+    """Whether a unit's header contains the heading above it, which did not fit into the same chunk."""
     return heading.is_heading and not unit.is_heading and heading.span[1] - heading.span[0] <= _PART
 
 
@@ -260,7 +260,7 @@ def _is_short(span: Span) -> bool:
 
 
 def _whole(text: str, units: Sequence[_Unit]) -> Span:
-    """Return the span of all units together, without white space at its ends."""
+    """Return the span of all units together, without surrounding whitespace."""
     return _stripped(text, units[0].span[0], units[-1].span[1])
 
 
@@ -281,17 +281,17 @@ SHAPES: Final = {
 }
 """`created_at` is the memory's date."""
 
-_HEADINGS: Final = 3  # How many of the headings above a chunk its header has: the innermost ones
+_HEADINGS: Final = 3  # Maximum number of headings above a chunk in its header, the innermost ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """The document of a chunk. It stores only a span, so that pending chunks of a long text take little RAM."""
+    """The document of a chunk. It stores only a span, so that pending chunks of a long text use little RAM."""
 
     whole: str  # the memory's text
     header: str  # the line before the chunk
-    about: dict[str, Any]  # the payload that all chunks of the memory share
-    number: int  # which chunk of its memory it is, from 0
+    about: dict[str, Any]  # the common payload of all chunks of the memory
+    number: int  # the index of the chunk in its memory, from 0
     start: int  # its first character in the memory's text
     end: int  # the one after its last
     collection: ClassVar = Collection.MEMORIES
@@ -304,18 +304,18 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        """The text that is embedded and searched: the header, then the chunk itself."""
+        """The text to embed and search: the header, then the chunk."""
         chunk = self.whole[self.start : self.end]
         return f"{self.header}\n{chunk}" if self.header else chunk
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The point's payload. It has no text: the span suffices to find that in the journal."""
+        """The point's payload. It has no text, because the span suffices to find the text in the journal."""
         return self.about | {"chunk_index": self.number, "start": self.start, "end": self.end}
 
 
 def documents_of(memory: Memory, chunker: Chunker, only: Container[int] | None = None) -> Iterator[Chunk]:
-    """Yield the documents of a memory that has been chunked, or only those with the given numbers."""
+    """Yield the documents of a chunked memory, optionally only those with the given numbers."""
     about = without_empty(
         {
             "memory_id": memory.id,
@@ -336,9 +336,9 @@ def point_ids(memory_id: str, chunks: int) -> Iterable[str]:
 
 
 def _headed(memory: Memory, chunker: Chunker, only: Container[int] | None) -> Iterator[tuple[int, Span, str]]:
-    """Yield the number, span and header of each chunk, or of some: date, source, title and the headings above it."""
+    """Yield the number, span and header of each chunk, or of some. A header has date, source, title and headings."""
     outline = Outline.of(memory.text)
-    # The day on which a text was stored says nothing about it.
+    # The day on which a text was stored says nothing about its content.
     date = f"{memory.date:%Y-%m-%d}" if memory.is_dated else None
     about = [part for part in (date, memory.source, memory.title) if part]
     spans = memory.chunking.spans if memory.chunking else ()

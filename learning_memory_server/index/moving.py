@@ -1,4 +1,4 @@
-"""Moving an index to another engine: vectors of the same model are copied, everything else is rebuilt."""
+"""Move an index to another engine: copy the vectors of the same model, and rebuild the rest."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,37 +15,37 @@ from learning_memory_server.index.engines.base import VectorStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.recipe import completed, embed, fill
 
-_BATCH: Final = 512  # Documents at a time, which are of several collections
+_BATCH: Final = 512  # Documents at a time, from several collections
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class Moved:
-    """What became of one collection."""
+    """The result for one collection."""
 
-    there_before: int = 0  # points that the target already had
-    copied: int = 0  # points made with the source's vector
-    embedded: int = 0  # points made with a new vector from the model
-    missing: int = 0  # points that belong in the target and are missing from it at the end
+    there_before: int = 0  # points that the target had before
+    copied: int = 0  # points with the source's vector
+    embedded: int = 0  # points with a new vector from the model
+    missing: int = 0  # points that belong in the target but are missing at the end
     count: int = 0  # all points in the target at the end
-    others: int = 0  # those among them that belong to nothing in the journal; they are left alone
+    others: int = 0  # points in the target without a record in the journal, which are left unchanged
 
 
 @dataclass
 class IndexMove:
-    """Fills a target index. Points that it has are skipped, and only vectors are taken from the source."""
+    """Fills a target index. Existing points are skipped, and only vectors are taken from the source."""
 
-    source: VectorStore | VectorIndex  # where vectors can be copied from; nothing in it is changed
+    source: VectorStore | VectorIndex  # the source of vectors, which is not changed
     target: VectorIndex
-    model: EmbeddingService  # the model that made these vectors
-    notices: list[str] = field(default_factory=list, init=False)  # A sentence about each rebuilt collection
+    model: EmbeddingService  # the model of these vectors
+    notices: list[str] = field(default_factory=list, init=False)  # a sentence about each rebuilt collection
     _copies: dict[Collection, bool] = field(default_factory=dict, init=False)
 
     async def run(
         self, documents: Callable[[], Iterable[Document]], progress: Callable[[int, int], None]
     ) -> dict[Collection, Moved]:
-        """Move, and count afterwards."""
+        """Move the index, and count the points afterwards."""
         index, earlier = self.target, len(self.target.notices)
         await index.open()
         self.notices = index.notices[earlier:]
@@ -85,14 +85,14 @@ class IndexMove:
                 self._copies[collection] = False
 
     async def _vectors(self, batch: Sequence[Document], moved: Moved) -> Vectors:
-        """Return the vectors of a batch: the source's, or else the model's."""
+        """Return the vectors of a batch: the source's if it has them, otherwise the model's."""
         found = await self._found(batch)
         moved.copied += len(found)
         moved.embedded += len(batch) - len(found)
         return await completed(self.model, batch, found)
 
     async def _found(self, batch: Sequence[Document]) -> dict[str, Vectors]:
-        """Return the source's vectors of exactly these documents, by point id."""
+        """Return the source's vectors for exactly these documents, by point id."""
         collection = batch[0].collection
         if not self._copies.get(collection, True):
             return {}
@@ -101,7 +101,7 @@ class IndexMove:
         same = [record for record in records if record.payload.get(DIGEST) == digest_of(documents[record.id])]
         found = {record.id: record.vector for record in same if record.vector is not None}
         if found and collection not in self._copies:
-            # The store's name only claims which model made its vectors; a sample proves it.
+            # The store only claims which model made its vectors; a sample verifies the claim.
             sample, vector = next(iter(found.items()))
             (made,) = await embed(self.model, [documents[sample]])
             self._copies[collection] = same_model(vector, made)

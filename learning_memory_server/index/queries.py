@@ -1,4 +1,4 @@
-"""The queries and the results of searches."""
+"""The queries and results of searches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus,
 
 @dataclass(frozen=True, slots=True)
 class EntryQuery:
-    """A filter for resolved entries; an absent part matches everything."""
+    """A filter for resolved entries. Missing fields match everything."""
 
     domain: Domain | None = None
     outcome: OutcomeStatus | None = None
     strategy: Strategy | None = None
     project: str | None = None
     since: datetime | None = None
-    is_own: bool = False  # in the index, leave out what others have shared
+    is_own: bool = False  # in the index, exclude shared lessons
 
     def matches(self, entry: Ghap) -> bool:
-        """Return whether a resolved entry passes. `since` is compared with the resolution time."""
+        """Whether a resolved entry passes. `since` is compared with the resolution time."""
         return (
             (self.domain is None or entry.domain is self.domain)
             and (self.outcome is None or entry.outcome.status is self.outcome)
@@ -48,14 +48,14 @@ class EntryQuery:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """A filter for memories; an absent part matches everything."""
+    """A filter for memories. Missing fields match everything."""
 
-    tags: tuple[str, ...] = ()  # a memory must have all of these
+    tags: tuple[str, ...] = ()  # all of these tags are required
     source: str | None = None
-    start: datetime | None = None  # its earliest date
-    end: datetime | None = None  # its latest date, inclusive
+    start: datetime | None = None  # earliest date
+    end: datetime | None = None  # latest date, inclusive
     project: str | None = None
-    replaced: bool = False  # also those that another memory replaces: its search leaves these out, not this filter
+    replaced: bool = False  # whether to include replaced memories; searches apply it, this filter does not
 
     def matches(self, memory: Memory) -> bool:
         """Return whether a memory passes."""
@@ -68,7 +68,7 @@ class MemoryFilter:
         )
 
     def for_engine(self, without: Iterable[str] = ()) -> Filter:
-        """Return the same filter for the engine, without the memories with the given ids."""
+        """Return the same filter for the engine, excluding the memories with the given ids."""
         return Filter(
             matches=(*(("tags", tag) for tag in self.tags), *_given(source=self.source, project=self.project)),
             times=(TimeRange("created_at", self.start, self.end),) if self.start or self.end else (),
@@ -85,10 +85,10 @@ class ExperienceQuery:
     """A search for experiences."""
 
     text: str
-    axis: Axis = Axis.FULL  # which view of an experience to search
+    axis: Axis = Axis.FULL  # the view of an experience to search
     where: EntryQuery = field(default_factory=EntryQuery)
     limit: int = 10
-    min_score: float | None = None  # The least score of a result; None for what `index.ranking.threshold` demands
+    min_score: float | None = None  # The minimum score of a result; None for the rules of `index.ranking.threshold`
 
     @property
     def collection(self) -> Collection:
@@ -104,43 +104,43 @@ class MemoryQuery:
     text: str
     limit: int = 10
     where: MemoryFilter = field(default_factory=MemoryFilter)
-    min_similarity: float = 0.0  # the least closeness, from 0 to 1; ignored in a lexical search
+    min_similarity: float = 0.0  # the minimum closeness, from 0 to 1; ignored in a lexical search
     min_score: float | None = None  # see `ExperienceQuery`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A result, and where its score comes from."""
+    """A result, and the parts of its score."""
 
     explanation: Explanation
 
     @property
     def score(self) -> float:
-        """The match, from 0 to 1, comparable in one search. A re-ranked score below 0.01 may be of an unread text."""
+        """The score from 0 to 1, comparable in one search. Below 0.01, the text may not have been re-ranked."""
         return self.explanation.score
 
 
 @dataclass(frozen=True, slots=True)
 class FoundExperience(Found):
-    """An entry that was found."""
+    """An entry as a search result."""
 
     entry: Ghap
 
     @property
     def axis(self) -> Axis | None:
-        """The axis whose vector was nearest to the query; None in a lexical search."""
+        """The axis with the vector nearest to the query; None in a lexical search."""
         return next((axis for axis in Axis if Collection.of(axis) == self.explanation.nearest), None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory(Found):
-    """A memory that was found by one of its chunks."""
+    """A memory as a search result, with the chunk that matched."""
 
     memory: Memory
-    number: int  # which of its chunks was found, from 0
+    number: int  # the index of the chunk in its memory, from 0
     start: int  # the chunk's first character
     end: int  # the one after its last
-    replaced_by: str = ""  # the id of the memory that corrects it
+    replaced_by: str = ""  # the id of the memory that replaces it
 
     @property
     def chunk(self) -> str:
@@ -153,7 +153,7 @@ FoundT = TypeVar("FoundT", bound=Found)
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Results that were left out: how many of the fetched ones, and the best score among them."""
+    """The number of fetched results that were left out, and their best score."""
 
     count: int
     best: float
@@ -161,19 +161,19 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[FoundT]):
-    """Results, best first, what ranked them, and what was left out for its score."""
+    """Results, best first, the mode of their ranking, and the results left out for their scores."""
 
     found: list[FoundT]
     mode: SearchMode
     left_out: LeftOut | None = None
-    is_partial: bool = False  # whether time was short, so that there may be more
+    is_partial: bool = False  # whether time ran out, so that there may be more results
 
 
 def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[FoundT], LeftOut | None]:
-    """Return the results of one search that are strong enough, and the rest as left out.
+    """Return the results of one search that are strong enough, and a summary of the rest.
 
-    A lexical search, a text without terms, and a model with an unknown scale leave nothing out. `min_score` is compared
-    with the shown score.
+    A lexical search, a text without terms, and a model with unknown scale leave nothing out. `min_score` is compared
+    with the displayed score.
     """
     if not found:
         return [], None
@@ -193,12 +193,12 @@ def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[Foun
 
 
 def strengths(found: Sequence[Found], query: str, best: str, beside: Sequence[Found] = ()) -> list[float]:
-    """Return the strengths of the results of one search in units of the needed one; `best` is the best text.
+    """Return the strengths of the results of one search, relative to the required one; `best` is the best text.
 
-    Results of another collection, which are shown `beside` these, are measured with the stricter of both measures: what
-    stands out from a few texts may be nothing among many.
+    If results of another collection are shown `beside` these, the stricter of both measures applies: a result that
+    stands out among a small number of texts may be ordinary among many.
     """
-    # Its expressions take longer to compile than a command that searches nothing should last.
+    # Imported on demand: compiling its expressions is too slow for commands that do not search.
     from learning_memory_server.index.ranking.terms import shared_terms, terms
 
     if not found:
@@ -213,11 +213,11 @@ def strengths(found: Sequence[Found], query: str, best: str, beside: Sequence[Fo
         most = coverage_strength(len(shared_terms(query, best)), len(set(terms(query))))
     shares = [max(most, 0.0) * each.score / (found[0].score or 1.0) for each in found]
     if own and found[0].explanation.mode is not SearchMode.RERANKED:
-        # The score of one that stands out little may still be near that of the best.
+        # A weak result may still have a score close to the best one's.
         shares = [max(min(pair), 0.0) for pair in zip(shares, own, strict=True)]
     return [round(share, 4) for share in shares]
 
 
 def coverage_strength(shared: int, count: int) -> float:
-    """Return the strength of a text that has so many of a question's terms; one that has all is as good as any."""
+    """Return the strength of a text by the share of a question's terms that it has."""
     return (shared / max(count, 1) / COVERED) ** 2

@@ -1,4 +1,4 @@
-"""How the points of a collection are made, and the check that an existing collection was made that way."""
+"""The recipe for the points of a collection, and a check that an existing collection follows it."""
 
 import asyncio
 import hashlib
@@ -37,21 +37,21 @@ HOW_THEY_ARE_MADE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How points are made from the journal, apart from the model. Raise a number to have collections rebuilt."""
+    """The parameters, other than the model, for points of journal records. Increase a number to rebuild collections."""
 
-    form: str = ""  # The documents of a record: ids, texts and payloads; see `DocumentShape`
-    vectors: int = 2  # How a document's vector is made from the model's (`index.recipe.embed`). 1 ignored the parts.
-    terms: int = 3  # Which terms and weights a text has (`index.ranking.terms`). 2 kept letters such as ł and ø.
+    form: str = ""  # The form of documents: ids, texts and payloads; see `DocumentShape`
+    vectors: int = 2  # How a document's vector is derived from the model's (`index.recipe.embed`). 1 ignored the parts.
+    terms: int = 3  # Terms and weights of a text (`index.ranking.terms`). 2 kept letters such as ł and ø.
     layout: int = 4  # How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory.
 
     def origin(self, identity: EmbeddingIdentity) -> str:
-        """Return a name for the model and the way vectors are made; results of other vectors are outdated."""
+        """Return a name for the model and the method of computing vectors; results from other vectors are outdated."""
         return ".".join(filter(None, (identity.digest, str(self.vectors), self.form)))
 
 
 @dataclass
 class Blueprints:
-    """What each collection should be: made by its recipe, with one model's vectors."""
+    """The specifications of all collections, from their recipes and one model."""
 
     embeddings: EmbeddingService
     shapes: Mapping[Collection, DocumentShape]
@@ -82,9 +82,9 @@ class Blueprints:
         )
 
     async def ensure(self, store: VectorStore, specs: Sequence[CollectionSpec]) -> list[str]:
-        """Ensure that collections exist, and return a sentence about each that is empty now.
+        """Ensure that collections exist, and return a sentence about each one that is empty now.
 
-        If collections are missing and the key may not create them, the error names all of them.
+        If collections are missing and the key may not create them, the error lists all of them.
         """
         notices: list[str] = []
         forbidden: list[ForbiddenCollectionError] = []
@@ -97,7 +97,7 @@ class Blueprints:
             if reason is not None:
                 log.warning("collection.outdated", collection=spec.name, reason=reason)
                 notices.append(f"{reason} It is rebuilt from the journal.")
-            await asyncio.sleep(0)  # The embedded engine takes a while to create one; let other calls run in between
+            await asyncio.sleep(0)  # The embedded engine takes time to create one; let other calls run in between
         if forbidden:
             first, names = forbidden[0], ", ".join(f"`{each.name}`" for each in forbidden)
             first.own_hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.own_hint}"
@@ -109,7 +109,7 @@ class Blueprints:
 
 
 def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | None:
-    """Return why a collection does not have the points that it should, by the data it was created with."""
+    """Return the reason why a collection is outdated, from the data stored at its creation; None otherwise."""
     if any(about.get(part) != wanted[part] for part in asdict(Recipe())):
         return f"Collection `{collection}` was made by another version of this program."
     if not same_model(about.get("probe", ()), wanted["probe"]):
@@ -118,7 +118,7 @@ def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | N
 
 
 def points_of(documents: Sequence[Document], vectors: Vectors) -> list[Point]:
-    """Return the points of documents with vectors of shape (len(documents), dimension)."""
+    """Return the points of documents, given vectors of shape (len(documents), dimension)."""
     return [
         Point(
             document.point_id,
@@ -131,10 +131,10 @@ def points_of(documents: Sequence[Document], vectors: Vectors) -> list[Point]:
 
 
 async def embed(model: EmbeddingService, documents: Sequence[Document], budget: Budget = BACKGROUND) -> Vectors:
-    """Return unit vectors of shape (len(documents), dimension). If you change it, raise `Recipe.vectors`.
+    """Return unit vectors of shape (len(documents), dimension). If you change this, increase `Recipe.vectors`.
 
-    A document with parts gets the vector half-way between its text's and the mean of its parts'. Decision 9 has
-    figures.
+    The vector of a document with parts is half-way between its text's vector and the mean of its parts' vectors.
+    Decision 9 has figures.
     """
     texts = [text for document in documents for text in (document.text, *document.parts)]
     made = await model.embed_documents(texts, budget)
@@ -152,9 +152,9 @@ async def embed(model: EmbeddingService, documents: Sequence[Document], budget: 
 
 
 async def embed_question(model: EmbeddingService, text: str, budget: Budget, *, is_whole: bool = False) -> Vectors:
-    """Return a question's unit vector: of its text if `is_whole`, else half-way to that of its words without names.
+    """Return a question's unit vector: of its text if `is_whole`, otherwise half-way to the vector without names.
 
-    Terms find the names. Decision 9 has figures.
+    Terms match the names. Decision 9 has figures.
     """
     texts = dict.fromkeys((text, "" if is_whole else without_names(text)))
     whole, *words = await asyncio.gather(*(model.embed_query(each, budget) for each in texts if each))
@@ -162,7 +162,7 @@ async def embed_question(model: EmbeddingService, text: str, budget: Budget, *, 
 
 
 async def completed(model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, Vectors]) -> Vectors:
-    """Return the vectors, shape (len(documents), dimension), and compute only those not `known` by point id."""
+    """Return vectors of shape (len(documents), dimension), computing only those not in `known` by point id."""
     import numpy as np
 
     missing = [document for document in documents if document.point_id not in known]
@@ -177,9 +177,9 @@ async def fill(
     write: Callable[[list[Document]], Awaitable[None]],
     size: int = 128,
 ) -> set[Key]:
-    """Write the documents that are not `there`, at most `size` at a time, add them to it, and return the keys of all.
+    """Write the documents that are not in `there`, at most `size` at a time, and add them. Return the keys of all.
 
-    `documents` returns all, as of each call. Repeat until none has arrived while the others were written.
+    `documents` returns all documents at the time of the call. Repeats until none was added during a pass.
     """
     is_complete = False
     while not is_complete:

@@ -1,4 +1,4 @@
-"""Synchronize the index with the journal, by comparison and catch-up in any order of events."""
+"""Synchronize the index with the journal, by comparing them and writing pending documents, in any order of events."""
 
 import asyncio
 from collections import Counter
@@ -15,45 +15,45 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import BACKGROUND, Budget
 
-_COMPARED_AT_ONCE: Final = 64  # How many documents are compared with the index before other tasks get to run
-_LEAST_SHARE: Final = 0.5  # The share of its documents from which a collection is searched instead of the journal
-_SORTED_AT_ONCE: Final = 64  # Pending documents that are sorted by length: a model pads a batch to its longest text
-_STEP: Final = 8  # Documents per write: about a quarter of a second, after which `pending` falls
+_COMPARED_AT_ONCE: Final = 64  # Documents to compare with the index before other tasks get to run
+_LEAST_SHARE: Final = 0.5  # The minimum share of its documents for a collection to be searched instead of the journal
+_SORTED_AT_ONCE: Final = 64  # Pending documents to sort by length: a model pads a batch to its longest text
+_STEP: Final = 8  # Documents per write: about a quarter of a second, after which `pending` decreases
 
 log = structlog.get_logger()
 
 
 class DocumentSource(Protocol):
-    """A kind of record in the journal that belongs in the index."""
+    """A kind of record in the journal that is indexed."""
 
     def documents(self) -> Iterable[Document]:
         """Return the documents of all records."""
 
     def forgotten(self) -> Iterable[str]:
-        """Return the point ids of all forgotten records."""
+        """Return the point ids of all deleted records."""
 
     def knows(self, payload: Payload) -> bool:
-        """Return whether a point names a record of this kind that the journal has, or has forgotten."""
+        """Whether a point refers to a record of this kind, existing or deleted."""
 
 
 class Reconciler:
-    """Knows what is to be written and removed, and does it. `wake` is set when something is left for the background."""
+    """Tracks and performs pending writes and removals. `wake` is set if work is left for the background task."""
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], wake: asyncio.Event) -> None:
-        self.is_known = False  # whether the two were compared, and nothing has invalidated the result
-        # The collections that searches use. Documents that are pending since, or an invalidated comparison, do not
-        # change that: whether the engine answers is seen by asking it.
+        self.is_known = False  # whether a comparison was made, and its result is still valid
+        # The collections that searches use. Newly pending documents or an invalidated comparison do not change this:
+        # a request shows whether the engine works.
         self.searchable: set[Collection] = set()
-        # How many points belonged to no record at the last comparison. They are left alone: their record may be in a
-        # damaged line of the journal.
+        # The number of points without a record in the last comparison. They are not removed, because their record may
+        # be in a damaged line of the journal.
         self.superfluous = 0
-        self.pending_deletes: set[str] = set()  # the ids of the points still to be removed
-        self.is_flushed = True  # whether nothing was changed since this was last set
+        self.pending_deletes: set[str] = set()  # the ids of points to remove
+        self.is_flushed = True  # whether there were no changes since the last flush
         self._index = index
         self._sources = sources
         self._wake = wake
         self._pending: dict[Key, Document] = {}
-        # Never cleared: what is forgotten does not come back.
+        # Never cleared: deleted records do not come back.
         self._removed: set[str] = set()
         self._is_invalid = False
         self._catching_up = asyncio.Lock()
@@ -61,7 +61,7 @@ class Reconciler:
 
     @property
     def pending(self) -> int:
-        """How many documents are still to be written."""
+        """The number of documents to write."""
         return len(self._pending)
 
     def add(self, documents: Iterable[Document]) -> None:
@@ -71,16 +71,16 @@ class Reconciler:
         )
 
     def remove(self, points: AbstractSet[str]) -> None:
-        """Add points to remove, including any that are being written right now."""
+        """Add points to remove, including any that are being written."""
         self._drop(points, points)
 
     async def reconcile(self) -> None:
-        """Compare index and journal, and write what is missing."""
+        """Compare index and journal, and write missing documents."""
         await self.compare()
         await self.catch_up()
 
     async def compare(self) -> None:
-        """Find what the index lacks, and what it has and should not have."""
+        """Find missing, outdated and superfluous points in the index."""
         self._is_invalid = False
         if len(self.searchable) < len(Collection):
             await self._count()
@@ -94,7 +94,7 @@ class Reconciler:
             self._drop(set(source.forgotten()), there)
         superfluous = 0
         for collection, points_there in stored.items():
-            # A record that was divided into other documents since then has no use for the earlier ones.
+            # The earlier documents of a record that is now divided differently are removed.
             points = await self._index.retrieve(collection, sorted(points_there.keys() - self.pending_deletes))
             stale = {point.id for point in points if any(source.knows(point.payload) for source in self._sources)}
             self.pending_deletes |= stale
@@ -102,10 +102,10 @@ class Reconciler:
         self.superfluous = superfluous
         if self.pending and not self.is_known:
             log.info("index.incomplete", missing=self.pending)
-        self.is_known = not self._is_invalid  # What invalidated it may have happened behind what was compared already
+        self.is_known = not self._is_invalid  # A change may have affected points that were already compared
 
     async def _count(self) -> None:
-        """Find the collections that searches can use. Comparing a large index would keep them waiting."""
+        """Find the collections that searches can use. Comparing a large index would delay searches."""
         wanted = Counter[str]()
         for source in self._sources:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
@@ -114,13 +114,13 @@ class Reconciler:
         self.searchable |= {each for each in Collection if counts[each] >= _LEAST_SHARE * wanted[each]}
 
     async def flush(self) -> None:
-        """Make what was written survive a power loss."""
+        """Make all writes survive a power loss."""
         changes = self._index.changes
         await self._index.flush()
         self.is_flushed = changes == self._index.changes
 
     async def catch_up(self) -> int:
-        """Write the documents that are pending at the start, and return how many points were written."""
+        """Write the documents that are pending at the start, and return the number of written points."""
         written = 0
         # One at a time: two would embed the same documents.
         async with self._catching_up:
@@ -128,14 +128,14 @@ class Reconciler:
             try:
                 await self.delete_pending()
             except StorageUnavailableError as error:
-                unremoved = error  # That alone may be forbidden
+                unremoved = error  # Deletion alone may be forbidden
             missing = frozenset(self._pending)
             while not missing.isdisjoint(self._pending):
                 for batch in self._batches():
                     await self.write(batch)
                     written += len(batch)
                 if self.pending:
-                    trim_heap()  # After 1,000 texts, torch alone keeps 280 MB of freed RAM
+                    trim_heap()  # After 1,000 texts, torch alone holds 280 MB of freed RAM
             if self.is_known:
                 self.searchable.update(Collection)
             if written:
@@ -151,21 +151,21 @@ class Reconciler:
         try:
             await self._index.with_budget(budget).write(documents)
         finally:
-            # What was forgotten while it was being written.
+            # Documents that were deleted during the write.
             if late := self._removed.intersection(document.point_id for document in documents):
                 self.pending_deletes |= late
                 self._wake.set()
         for document in documents:
-            # A newer version of it may be pending by now.
+            # A newer version may be pending by now.
             if self._pending.get(key_of(document)) is document:
                 del self._pending[key_of(document)]
         self.is_flushed = False
 
     async def delete_pending(self, budget: Budget = BACKGROUND) -> None:
-        """Remove the points that are to be removed."""
-        # One at a time: whoever waits for its end learns that the points are gone.
+        """Remove the pending points."""
+        # One at a time, so that a caller who waits knows that the points are gone.
         async with self._deleting:
-            # A forgotten point that is written meanwhile is added, and removed the next time.
+            # A deleted point that is written in the meantime is added, and removed the next time.
             points, self.pending_deletes = self.pending_deletes, set()
             if not points:
                 return
@@ -177,7 +177,7 @@ class Reconciler:
             self.is_flushed = False
 
     def invalidate(self) -> None:
-        """Let everything be compared again: something may have happened to the index."""
+        """Require a new comparison, because the index may have changed."""
         self.is_known = False
         self._is_invalid = True
 
@@ -187,7 +187,7 @@ class Reconciler:
         self.searchable.clear()
 
     def _batches(self) -> Iterator[list[Document]]:
-        """Yield small batches in the order of waiting, skipping documents that are no longer pending by then."""
+        """Yield small batches in the order of waiting, without documents that are no longer pending."""
         waiting = sorted(islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text))
         for start in range(0, len(waiting), _STEP):
             batch = [each for each in waiting[start : start + _STEP] if self._pending.get(key_of(each)) is each]
@@ -195,7 +195,7 @@ class Reconciler:
                 yield batch
 
     def _drop(self, forgotten: AbstractSet[str], stored: AbstractSet[str]) -> None:
-        """Drop pending documents that are forgotten, and remove forgotten points that are stored."""
+        """Drop pending documents of deleted records, and mark their stored points for removal."""
         self._removed |= forgotten
         self.pending_deletes |= forgotten & stored
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}

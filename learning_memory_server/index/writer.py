@@ -1,4 +1,4 @@
-"""Writing to the index: one attempt while the caller waits, two in the background, and then catching up."""
+"""Write to the index: one attempt while the caller waits, two in the background, then by catching up."""
 
 import asyncio
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class IndexWriter:
-    """The only way into the index. Raises `StorageUnavailableError` or `EmbeddingUnavailableError` while it is away."""
+    """The only writer of the index. Raises `StorageUnavailableError` or `EmbeddingUnavailableError` in an outage."""
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints) -> None:
         self._index = index
@@ -50,43 +50,43 @@ class IndexWriter:
 
     @property
     def pending(self) -> int:
-        """How many points are known to be missing from the index."""
+        """The number of points known to be missing from the index."""
         return self.reconciler.pending
 
     @property
     def is_complete(self) -> bool:
-        """Whether the index is known to have everything that the journal has."""
+        """Whether the index is known to contain everything in the journal."""
         return self.missing == 0
 
     @property
     def missing(self) -> int | None:
-        """How many points are missing from the index; None while that is not known."""
+        """The number of points missing from the index; None if unknown."""
         return self.reconciler.pending if self.reconciler.is_known else None
 
     async def write(self, documents: Sequence[Document], seconds: float = timeouts.WRITE) -> bool:
-        """Index the documents, and return whether they are there within the time; if not, they stay pending."""
-        # Pending until written, so that catching up covers a cancelled call too.
+        """Index the documents. Return whether they were written in time; if not, they stay pending."""
+        # Pending until written, so that a cancelled call is completed later, too.
         self.reconciler.add(documents)
         return await self._finish(partial(self._try_write, documents), seconds, "documents.postponed", len(documents))
 
     async def remove(self, point_ids: Iterable[str], seconds: float = timeouts.WRITE) -> bool:
-        """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
+        """Remove points of deleted records. Return whether they are gone; if not, they are removed later."""
         points = set(point_ids)
         self.reconciler.remove(points)
         return await self._finish(self.reconciler.delete_pending, seconds, "removal.postponed", len(points))
 
     def server_returned(self) -> None:
-        """Compare the index with the journal and write what is pending: a server answers again."""
+        """Compare the index with the journal and write pending documents, after the server became available again."""
         self.reconciler.invalidate()
         self.model_returned()
 
     def model_returned(self) -> None:
-        """Write what is pending: the server that runs the model answers again."""
+        """Write pending documents, after the model's server became available again."""
         self._has_returned = True
         self._wake.set()
 
     def invalidate(self, error: LearningMemoryError) -> None:
-        """Let the index be compared with the journal after such an error: immediately if points were lost."""
+        """Require a new comparison after certain errors, immediately if points were lost."""
         if isinstance(error, LostPointsError):
             self.reconciler.mark_lost()
             self._wake.set()
@@ -94,19 +94,19 @@ class IndexWriter:
             self.reconciler.invalidate()
 
     async def stop(self) -> None:
-        """Cancel what runs in the background. It stays pending."""
+        """Cancel background tasks. Their documents stay pending."""
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
-        """Rebuild collections or resume that, and return the number of points; `progress` gets done and total."""
+        """Rebuild collections, or resume a rebuild. Return the number of points; `progress` gets done and total."""
         async with self._rebuilding:
             return await self._rebuild(collections, progress)
 
     async def renew(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
-        """Rebuild the outdated points, and copy all others to new files: the engine's files keep deleted texts."""
+        """Rebuild the outdated points, and copy all others to new files, as old files keep deleted texts."""
         if not self._outdated.ids():
             return
         async with self._rebuilding:
@@ -135,7 +135,7 @@ class IndexWriter:
 
         for collection in collections:
             await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
-            await self.reconciler.reconcile()  # Last-moment writes went into the collection that has been replaced
+            await self.reconciler.reconcile()  # The latest writes went to the collection that was replaced
         self._wake.set()
         return done
 
@@ -149,7 +149,7 @@ class IndexWriter:
         self._wake.set()
 
     async def complete(self) -> None:
-        """Find what is missing or outdated and write it, without waiting for the background task."""
+        """Find and write missing and outdated documents, without waiting for the background task."""
         try:
             await self._complete()
         except MissingCollectionError as error:
@@ -170,7 +170,7 @@ class IndexWriter:
             )
 
     async def check(self) -> None:
-        """Look, now and then, whether the index still has what it should; if not, the next `complete` compares it."""
+        """Check periodically whether the index is intact. If not, the next `complete` compares it."""
         if not self.reconciler.is_known or self._seconds_to_check() > 0:
             return
         try:
@@ -179,7 +179,7 @@ class IndexWriter:
             await self._start_over(error)
             return
         except LearningMemoryError:
-            # Whatever happens to it meanwhile is seen when it is back.
+            # Changes during the outage are found when it is back.
             self.reconciler.invalidate()
             raise
         if is_intact:
@@ -189,7 +189,7 @@ class IndexWriter:
             self.reconciler.invalidate()
 
     async def run(self, used: asyncio.Event | None = None) -> None:
-        """Open the index if it is `used`, and keep it complete and flushed, until cancelled."""
+        """Open the index once it is `used`, and keep it complete and flushed, until cancelled."""
         if used is not None:
             await used.wait()
         quiet = False
@@ -201,14 +201,14 @@ class IndexWriter:
                 await self.complete()
                 if quiet and not self.reconciler.is_flushed:
                     # A flush blocks everything for up to half a second, so it waits until a burst of calls is over.
-                    # Until then the engine's log survives a crash, and the journal a power loss.
+                    # Until then, the engine's log survives a crash, and the journal a power loss.
                     await self.reconciler.flush()
                     trim_heap()
             except LearningMemoryError as error:
                 self._retry_seconds = error.retry_seconds or timeouts.CATCH_UP_EVERY
                 log.warning("index.unavailable", reason=error.message, retry_seconds=self._retry_seconds)
             except Exception:
-                # A top level: if this task ended, everything would stay pending until the next start.
+                # The top level: if this task ended, all documents would stay pending until the next start.
                 log.exception("index.crashed")
             self._tried.set()
             quiet = await self._idle()
@@ -222,13 +222,13 @@ class IndexWriter:
         self._index.require_open()
 
     async def find_pending(self) -> int:
-        """Compare the journal with the index and return how many points are missing."""
+        """Compare the journal with the index and return the number of missing points."""
         await self.reconciler.compare()
         self._checked = loop_time()
         return self.pending
 
     async def _start_over(self, error: LearningMemoryError) -> None:
-        """Close an engine that may have lost its files, so that it is opened again, and compare everything."""
+        """Close an engine that may have lost its files, so that it is opened again, and require a full comparison."""
         log.warning("index.lost", reason=error.message)
         self.reconciler.mark_lost()
         await self._index.discard()
@@ -236,7 +236,7 @@ class IndexWriter:
     async def _finish(
         self, work: Callable[[Budget], Coroutine[None, None, None]], seconds: float, postponed: str, count: int
     ) -> bool:
-        """Do some work, and return whether it succeeded in time. Late work continues; a cancelled call cancels it."""
+        """Do some work, and return whether it succeeded in time. Late work continues unless the call is cancelled."""
         failures: list[str] = []
         task = self._start(_collecting(work(Budget(timeouts.REQUEST_SHARE * seconds)), failures))
         try:
@@ -261,7 +261,7 @@ class IndexWriter:
         return task
 
     async def _try_write(self, documents: Sequence[Document], budget: Budget) -> None:
-        """Make one attempt, and see to two more if it fails."""
+        """Make one attempt, and schedule two more if it fails."""
         try:
             await self.reconciler.write(documents, budget)
         except MissingCollectionError as error:
@@ -274,7 +274,7 @@ class IndexWriter:
             raise
 
     async def _try_again(self, documents: Sequence[Document], first: StorageUnavailableError) -> None:
-        """Make two more attempts, then open the engine again; one that is away or refuses is not broken."""
+        """Make two more attempts, then open the engine again, unless it is unavailable or refuses requests."""
         try:
             async for attempt in attempts("documents", is_worth_repeating, Backoff(timeouts.WRITE_AGAIN), made=1):
                 with attempt:
@@ -289,7 +289,7 @@ class IndexWriter:
             self._wake.set()
 
     async def _idle(self) -> bool:
-        """Wait until something is written or should be retried. Return whether it was quiet until then."""
+        """Wait until there is new work or a retry is due. Return whether it was quiet until then."""
         unfinished = not self.is_complete or bool(
             self.reconciler.pending_deletes or self._outdated.ids() or self._index.scale.failure
         )

@@ -1,1 +1,1 @@
-"""The domain: entries, values, memories and their rules. It imports only the standard library and `errors`."""
+"""The domain model: entries, values, memories and their rules. It imports only the standard library and `errors`."""

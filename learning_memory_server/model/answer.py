@@ -1,4 +1,4 @@
-"""A person's answer about a thing that agents get unsolicited only after a yes."""
+"""A person's answer about an item that agents get as advice only after approval."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,17 +11,17 @@ class Said(StrEnum):
     """An answer."""
 
     YES = "yes"
-    RULE = "rule"  # Yes, and it stands in a file that clients load
+    RULE = "rule"  # Approved, and in a file that clients load
     NEVER = "never"
     LATER = "later"
-    UNDO = "undo"  # Takes the answer before back
+    UNDO = "undo"  # Undoes the previous answer
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Stored):
     """A person's answer. A later line replaces an earlier one."""
 
-    id: str  # the id of what it is about
+    id: str  # the id of the answered item
     project: str
     said: Said
     created_at: datetime

@@ -1,4 +1,4 @@
-"""The GHAP entry: what an agent believed, what it expected, and what happened."""
+"""The GHAP entry: an agent's belief, its prediction, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootC
 
 
 class Anchor(NamedTuple):
-    """A file that an experience is about, as it was then; an array in the journal, to be read fast.
+    """A file that an experience is about, at that time. Stored as an array in the journal, for speed.
 
     Earlier versions wrote digests of lines between `blob` and `is_read`: see `journal.codec`.
     """
 
-    file: str  # its name in the project, with `/`
-    blob: str = ""  # Git's id of its content, with line feeds as line ends
-    is_read: bool = False  # whether it was read and neither edited nor named
+    file: str  # its path in the project, with `/`
+    blob: str = ""  # Git's id of its content, with normalized line endings
+    is_read: bool = False  # whether it was only read, neither edited nor named
 
 
 class Met(NamedTuple):
-    """An error with which commands failed while an entry was open. In the journal it is an array."""
+    """An error of commands while an entry was open. Stored as an array in the journal."""
 
-    line: str  # with its names; numbers, addresses and times are marks
-    programs: str = ""  # the names of what failed, separated by spaces
-    is_tied: bool = False  # whether the entry is about it; see `failures.ties`
+    line: str  # including names; numbers, addresses and times are replaced by marks
+    programs: str = ""  # the names of the failed programs, separated by spaces
+    is_tied: bool = False  # whether the entry is about it; see `advice.ties`
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Stored):
-    """The end of a test or build command, on one line without paths; its output is not kept, only counts of tests."""
+    """The result of a test or build command, on one line without paths. Of its output, only test counts are stored."""
 
     at: datetime
     command: str
@@ -52,17 +52,17 @@ class Run(Stored):
 
 
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
-"""How much an experience counts in the centroid of a cluster, by tier."""
+"""The weight of an experience in the centroid of a cluster, by tier."""
 
 
-_TRIED: Final = ("hypothesis", "action", "prediction")  # What an iteration consists of
-_VAGUE_BELOW_WORDS: Final = 4  # A hypothesis of fewer words is too vague to learn from
+_TRIED: Final = ("hypothesis", "action", "prediction")  # The fields of an iteration
+_VAGUE_BELOW_WORDS: Final = 4  # A hypothesis with fewer words is too vague to learn from
 _TAUTOLOGY_JACCARD: Final = 0.8  # From this similarity on, a prediction only repeats the hypothesis
 
 
 @dataclass(frozen=True, slots=True)
 class RootCause(Stored):
-    """Why the hypothesis was wrong."""
+    """The reason why the hypothesis was wrong."""
 
     category: RootCauseCategory
     description: str
@@ -84,7 +84,7 @@ class Lesson(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Revision(Stored):
-    """A hypothesis, action and prediction that were replaced, when, and how probable the prediction seemed by then."""
+    """A replaced hypothesis, action and prediction, with the time, and the last confidence in the prediction."""
 
     at: datetime
     hypothesis: str
@@ -95,9 +95,9 @@ class Revision(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Resolution(Stored):
-    """The end of an entry, captured automatically if a tool recorded it; `cited` helped or misled without advice.
+    """The end of an entry, `auto_captured` if a tool recorded it; `cited` are items that helped or misled.
 
-    `words` are of the person who contradicted the agent, on one line: evidence, which nobody is shown unasked.
+    `words` are the words of a person who contradicted the agent, on one line. They are evidence, and never advice.
     """
 
     status: OutcomeStatus
@@ -111,7 +111,7 @@ class Resolution(Stored):
     words: str = ""
 
     def require_explanation(self) -> None:
-        """Refuse a falsified hypothesis without surprise or root cause."""
+        """Raise InvalidInputError for a falsified hypothesis without surprise or root cause."""
         if self.status is not OutcomeStatus.FALSIFIED:
             return
         absent = [
@@ -139,7 +139,7 @@ class Beginning(TypedDict):
 
 
 class Changes(TypedDict, total=False):
-    """The changes of an open entry; see `Ghap`. None stands for an absent one."""
+    """The changes to an open entry; see `Ghap`. None means no change."""
 
     hypothesis: str | None
     action: str | None
@@ -163,13 +163,13 @@ class Outcome(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ghap(Recorded):
-    """One entry. Immutable: every change is a new object.
+    """An entry. Immutable: every change creates a new object.
 
-    One that was written `afterwards` predicted nothing: it has no domain, strategy, action, prediction and confidence.
+    An entry written `afterwards` made no prediction: it has no domain, strategy, action, prediction and confidence.
     """
 
     id: str  # `ghap_YYYYMMDD_HHMMSS_xxxxxx`
-    project: str  # the project it belongs to; never a path
+    project: str  # its project; never a path
     agent_session: str  # a hash of the session that owns it
     created_at: datetime
     domain: Domain | None = None
@@ -178,20 +178,20 @@ class Ghap(Recorded):
     hypothesis: str
     action: str = ""
     prediction: str = ""
-    agent: str = ""  # Which of its agents does; see `Caller.agent`. Empty if that is not known.
+    agent: str = ""  # The agent of the session that owns it; see `Caller.agent`. Empty if unknown.
     history: tuple[Revision, ...] = ()
     notes: tuple[str, ...] = ()
     orphaned: bool = False  # whether its session moved on to another entry while this one was open
     requests: tuple[str, ...] = ()  # the names of the calls that changed it; see `Caller.request`
     resolution: Resolution | None = None
-    confidence: float | None = None  # the stated probability, 0 to 1, of the present prediction
-    first_confidence: float | None = None  # the first one ever stated for the entry
-    runs: tuple[Run, ...] = ()  # the last `limits.RUNS_MAX` test and build commands meanwhile
-    anchors: tuple[Anchor, ...] = ()  # its files, found after the resolution, `limits.ANCHORS_MAX`
-    errors: tuple[Met, ...] = ()  # errors that its agent met meanwhile, at most `limits.ERRORS_MAX`
-    afterwards: bool = False  # whether it was written when its outcome was known
-    same_as: str = ""  # the id of the entry that its goal and hypothesis come from, the same as this one to its agent
-    split: bool = False  # whether a person has said that it is not the same
+    confidence: float | None = None  # the stated probability, 0 to 1, of the current prediction
+    first_confidence: float | None = None  # the first confidence stated for the entry
+    runs: tuple[Run, ...] = ()  # the last test and build commands while it was open, at most `limits.RUNS_MAX`
+    anchors: tuple[Anchor, ...] = ()  # its files, determined after the resolution, at most `limits.ANCHORS_MAX`
+    errors: tuple[Met, ...] = ()  # errors of its agent while it was open, at most `limits.ERRORS_MAX`
+    afterwards: bool = False  # whether it was written after its outcome was known
+    same_as: str = ""  # the id of the entry that it shares goal and hypothesis with, according to its agent
+    split: bool = False  # whether a person has denied `same_as`
 
     def __post_init__(self) -> None:
         absent = [name for name in ("domain", "strategy") if getattr(self, name) is None]
@@ -200,18 +200,18 @@ class Ghap(Recorded):
 
     @property
     def repeats(self) -> str:
-        """The id of the entry that it is the same as, as its agent says and no person denies; else empty."""
+        """The id of the entry that it repeats, according to its agent; empty if there is none or a person denied it."""
         return "" if self.split else self.same_as
 
     @property
     def last_confidence(self) -> float | None:
-        """The last confidence that was stated, for any of its predictions."""
+        """The last confidence stated for any of its predictions."""
         stated = (*(revision.confidence for revision in self.history), self.confidence)
         return next((one for one in reversed(stated) if one is not None), None)
 
     @property
     def iteration_count(self) -> int:
-        """How many hypotheses were tried, including the current one."""
+        """The number of hypotheses, including the current one."""
         return 1 + len(self.history)
 
     @property
@@ -221,14 +221,14 @@ class Ghap(Recorded):
 
     @property
     def learned(self) -> str:
-        """What a resolved entry taught: its takeaway, else the root cause of a wrong guess."""
+        """The lesson of a resolved entry: its takeaway, otherwise the root cause of a wrong hypothesis."""
         end = self.outcome
         takeaway = end.lesson.takeaway if end.lesson else None
         return takeaway or (end.root_cause.description if end.root_cause else "")
 
     @property
     def outcome(self) -> Resolution:
-        """The resolution of an entry that is known to be resolved."""
+        """The resolution of a resolved entry. Raises ValueError for an open entry."""
         if self.resolution is None:
             raise ValueError(f"{self.id} is open")
         return self.resolution
@@ -263,11 +263,11 @@ class Ghap(Recorded):
 
     @property
     def weight(self) -> float:
-        """The tier's weight, 0.2 to 1."""
+        """The tier's weight, from 0.2 to 1."""
         return WEIGHTS[self.tier]
 
     def revised(self, at: datetime, **changes: Unpack[Changes]) -> Ghap:
-        """Return the entry with the given parts replaced. A changed statement moves the old ones to the history."""
+        """Return the entry with the given fields replaced. If a statement changes, the old ones go to the history."""
         parts: dict[str, Any] = {
             name: str(part).strip() if name in _TRIED else part for name, part in changes.items() if part is not None
         }
@@ -283,7 +283,7 @@ class Ghap(Recorded):
 
 
 def new_ghap_id(at: datetime) -> str:
-    """Return an id that sorts by time. Two ids of the same second are equal once in 16 million."""
+    """Return an id that sorts by time. Two ids of the same second collide once in 16 million."""
     return f"ghap_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
 
 

@@ -1,4 +1,4 @@
-"""A failure: a command that failed with an error, and the next command of its session that worked."""
+"""A failure: a command that failed with an error, and the next command of the session that worked."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 
 
 class During(NamedTuple):
-    """The entry that was open for an agent when its command failed. In the journal it is an array."""
+    """The open entry of the agent whose command failed. Stored as an array in the journal."""
 
     entry: str
     agent: str = ""  # see `Ghap.agent`
@@ -21,53 +21,53 @@ class During(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failure(Recorded):
-    """A command that failed. A later line replaces an earlier one."""
+    """A command that failed. A later line with the same id replaces an earlier one."""
 
     id: str  # see `failure_id`
     project: str
     session: str  # the hash of the agent session
-    signature: str  # what names the error, without what differs from time to time; see `lessons.errors.sanitize`
+    signature: str  # the error without variable parts; see `lessons.errors.sanitize`
     command: str
     created_at: datetime
-    worked: str | None = None  # the next command that worked and does more than look; in the journal it is `remedy`
-    times: int = 1  # how often the error had been seen in the project, this time included
-    line: str = ""  # the line that names the error; in old journals it may be a digest
+    worked: str | None = None  # the next command that worked and does more than read; in the journal it is `remedy`
+    times: int = 1  # how often the error had occurred in the project, including this time
+    line: str = ""  # the line that names the error; a digest in old journals
     during: During | None = None
-    again: bool = False  # whether it came although the agent had been shown `advice`
-    folder: str = ""  # where it ran, relative to the project's top; empty there, or if it is not known
-    agent: str = ""  # which of the session's agents ran the command
-    context: str = ""  # the client's name of the session, where it is not that of `session`
+    again: bool = False  # whether it occurred although the agent had been shown `advice`
+    folder: str = ""  # its folder relative to the project's top; empty for the top, or if unknown
+    agent: str = ""  # the agent that ran the command
+    context: str = ""  # a hash of the client's name for the session, if different from `session`
     advice: Item | None = None  # the lesson that the agent was shown at this error
-    returned: bool = False  # whether the command failed so once more in its session after `worked`
+    returned: bool = False  # whether the command failed with it again in the same session after `worked`
 
     @property
     def named_line(self) -> str:
-        """The line with its names if it was kept, else the signature."""
+        """The line with its names if it was stored, otherwise the signature."""
         return self.line if self.line and not self.has_digest else self.signature
 
     @property
     def has_digest(self) -> bool:
-        """Whether only a digest of the line was kept, as earlier versions did where no entry was open."""
+        """Whether only a digest of the line was stored, as in earlier versions if no entry was open."""
         return self.during is None and _DIGEST.fullmatch(self.line) is not None
 
     @property
     def error(self) -> str:
-        """The id of the error, which all failures of a project with this signature share."""
+        """The id of the error, shared by all failures of a project with this signature."""
         return error_id(self.project, self.signature)
 
     @property
     def text(self) -> str:
-        """What a person recognizes it by."""
+        """A description for a person."""
         return f"{self.signature} ({self.command})"
 
 
 def error_id(project: str, signature: str) -> str:
-    """Return the id of an error: the same for the same project and signature, anywhere."""
+    """Return the id of an error, which depends only on project and signature."""
     return f"failure_{_digest(project, signature, length=16)}"
 
 
 def failure_id(project: str, signature: str, session: str, command: str, agent: str = "") -> str:
-    """Return the id of a failure, the same for the same arguments; it begins with its error's id.
+    """Return the id of a failure, which depends only on the arguments and begins with its error's id.
 
     `agent` is empty for a session's main agent.
     """
@@ -75,7 +75,7 @@ def failure_id(project: str, signature: str, session: str, command: str, agent: 
 
 
 def line_digest(line: str) -> str:
-    """Return what earlier versions kept of a line where no entry was open."""
+    """Return the digest that earlier versions stored for a line if no entry was open."""
     return _digest(line, length=16)
 
 

@@ -6,11 +6,11 @@ from typing import Final
 from learning_memory_server.system.invisible import shown
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""With what separates lines, and halves of pairs, which no stream can encode."""
+"""Control characters, including line separators, and surrogates, which cannot be encoded."""
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, without control characters, and with names of characters that would hide something."""
+    """Return a text on one line, without control characters, and with the names of invisible characters."""
     return " ".join(without_controls(shown(text)).split())
 
 
@@ -20,16 +20,16 @@ def without_controls(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text, or its beginning and an ellipsis: at most so many characters."""
+    """Return a text of at most `most` characters, with an ellipsis if it is cut."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def preview(text: str, length: int) -> str:
-    """Return a text, or exactly so many characters of it and three dots, as tools show texts that are stored whole."""
+    """Return a text of at most `length` characters, followed by three dots if it is cut."""
     return text if len(text) <= length else f"{text[:length]}..."
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun, in the plural if needed."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"

@@ -1,4 +1,4 @@
-"""A memory: a text to keep, with metadata about it."""
+"""A memory: a stored text with metadata."""
 
 import json
 import uuid
@@ -12,12 +12,12 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.stored import Recorded, Stored
 
-REFUSAL: Final = "refusal"  # The source of memories with a refusal, which nobody can give
+REFUSAL: Final = "refusal"  # The source of memories with a refusal, which callers cannot set
 
 
 @dataclass(frozen=True, slots=True)
 class Chunking(Stored):
-    """The chunks of a text, which may overlap: first character and the one after the last, in order; `by` a chunker."""
+    """The chunks of a text as spans (start, end) in order, which may overlap; `by` is the name of the chunker."""
 
     by: str
     spans: tuple[tuple[int, int], ...]
@@ -25,15 +25,15 @@ class Chunking(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Stored):
-    """A call that the user refused, with the user's words. Only earlier versions kept it in a memory."""
+    """A call that the user refused, with the user's words. Only earlier versions stored it in a memory."""
 
     tool: str
-    call: str  # the command or the file, without secrets and folders of this machine; empty of other tools
+    call: str  # the command or the file, redacted and without folders of this machine; empty for other tools
     words: str
-    at: datetime  # when it was refused last
-    when: str = ""  # when the words apply, as the agent that kept them says
-    sessions: tuple[str, ...] = ()  # the sessions that it was refused in, as hashes
-    let_pass: int = 0  # how many like calls the user has let pass since, in later sessions
+    at: datetime  # the time of the last refusal
+    when: str = ""  # when the words apply, according to the agent that stored them
+    sessions: tuple[str, ...] = ()  # the sessions of the refusals, as hashes
+    let_pass: int = 0  # the number of similar calls that the user allowed in later sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,43 +42,43 @@ class Memory(Recorded):
 
     id: str  # a random UUID
     text: str  # at most 10,000,000 characters, stripped
-    metadata: Mapping[str, Any]  # JSON data: source, tags, timestamp, title and whatever else was given
-    date: datetime  # its time for searches: the timestamp in the metadata, else `created_at`
+    metadata: Mapping[str, Any]  # JSON data: source, tags, timestamp, title and other fields
+    date: datetime  # its time for searches: the timestamp in the metadata, otherwise `created_at`
     project: str
     created_at: datetime
     request: str | None = None  # the name of the call that added it; see `Caller.request`
-    chunking: Chunking | None = None  # where its chunks are, as of when it was added
+    chunking: Chunking | None = None  # its chunks at the time when it was added
     replaces: str | None = None  # the id of the memory that it corrects, which searches leave out
-    refusal: Refusal | None = None  # the refused call that an earlier version made it of
+    refusal: Refusal | None = None  # the refused call from which an earlier version made it
 
     @property
     def tags(self) -> list[str]:
-        """The tags to filter it by. A journal may contain tags that are not text; they are ignored."""
+        """The tags for filters. Tags in the journal that are not text are ignored."""
         tags = self.metadata.get("tags")
         return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
     @property
     def source(self) -> str | None:
-        """Where the text is from, if that was given and is text."""
+        """The source of the text; None if it is missing or not text."""
         source = self.metadata.get("source")
         return source if isinstance(source, str) else None
 
     @property
     def is_dated(self) -> bool:
-        """Whether a date was given with it."""
+        """Whether its metadata contains a date."""
         return self.metadata.get("timestamp") is not None
 
     @property
     def title(self) -> str | None:
-        """The title, if one was given and is text."""
+        """The title; None if it is missing or not text."""
         title = self.metadata.get("title")
         return title if isinstance(title, str) else None
 
 
 def replaced_among(memories: Iterable[Memory]) -> dict[str, str]:
-    """Return the ids of the memories that others replace, each with the id of the newest of those.
+    """Return the ids of replaced memories, each with the id of its newest successor.
 
-    An imported memory replaces no own one. If the newer one is forgotten, the older one is no longer replaced.
+    An imported memory does not replace an own one. If the successor is deleted, the earlier memory is current again.
     """
     by_id = {each.id: each for each in memories}
     pairs = ((by_id.get(each.replaces), each) for each in by_id.values() if each.replaces)
@@ -86,12 +86,12 @@ def replaced_among(memories: Iterable[Memory]) -> dict[str, str]:
 
 
 def new_memory_id() -> str:
-    """Return a random id. If ids were derived from content, a forgotten memory could never be added again."""
+    """Return a random id. With ids derived from content, a deleted memory could never be added again."""
     return str(uuid.uuid4())
 
 
 def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str] = str) -> dict[str, Any]:
-    """Return the metadata, or refuse it by size (`measured`), JSON, timestamp, or types of known fields."""
+    """Return the metadata without None. Raises InvalidInputError for its size, JSON, timestamp or types."""
     checked = {key: value for key, value in metadata.items() if value is not None}
     try:
         compact = json.dumps(checked, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

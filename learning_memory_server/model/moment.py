@@ -1,4 +1,4 @@
-"""Times: always timezone-aware, always UTC, ISO 8601 at the boundary."""
+"""Times: always timezone-aware and in UTC, ISO 8601 in stored data."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -6,7 +6,7 @@ from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
 
-Clock = Callable[[], datetime]  # Returns the current time in UTC; injected, so that tests control it
+Clock = Callable[[], datetime]  # Returns the current time in UTC; injected so that tests can control it
 
 
 def utc_now() -> datetime:
@@ -14,11 +14,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-_FIRST_SEEN: Final[dict[datetime, datetime]] = {}  # When this process first saw a time that was in the future then
+_FIRST_SEEN: Final[dict[datetime, datetime]] = {}  # When this process first saw a time that was then in the future
 
 
 def as_seen(moment: datetime) -> datetime:
-    """Return the time to sort by: the first look, if it was in the future then. It never changes."""
+    """Return the time to sort by: for a future time, the moment when it was first seen. The result never changes."""
     seen = _FIRST_SEEN.get(moment)
     if seen is None and moment > (now := utc_now()):
         seen = _FIRST_SEEN.setdefault(moment, now)
@@ -26,7 +26,7 @@ def as_seen(moment: datetime) -> datetime:
 
 
 def parse_moment(field: str, text: str) -> datetime:
-    """Return the moment of an ISO 8601 text in UTC, or raise `InvalidInputError`. A bare date means midnight UTC."""
+    """Parse an ISO 8601 text to a UTC time. A date alone means midnight UTC. Raises `InvalidInputError`."""
     stripped = text.strip()
     try:
         if len(stripped) <= len("2026-01-31"):

@@ -1,4 +1,4 @@
-"""Rules: what a person wants, in a sentence, and what a machine sees of it in the calls of agents."""
+"""Rules: a person's sentence, and the pattern by which calls of agents are judged."""
 
 import hashlib
 import re
@@ -12,7 +12,7 @@ from learning_memory_server.model.stored import Recorded, Stored
 
 
 class When(StrEnum):
-    """When an agent is shown a rule."""
+    """The time at which agents are shown a rule."""
 
     SESSION = "session"  # At each start
     CALL = "call"  # Before a command that breaks it
@@ -31,70 +31,68 @@ class RuleState(StrEnum):
 
 
 class OriginKind(StrEnum):
-    """Where the sentence of a rule comes from."""
+    """The sources of a rule's sentence."""
 
-    ADDED = (
-        "added"  # A person has typed it for this purpose, in place of the sentence from `Origin.name` if that is set
-    )
-    FILE = "file"  # A file of rules, such as CLAUDE.md
+    ADDED = "added"  # A person has typed it as a rule, in place of the sentence from `Origin.name` if that is set
+    FILE = "file"  # An instruction file, such as CLAUDE.md
     MEMORY = "memory"  # A feedback memory of Claude Code
     REFUSAL = "refusal"  # The words with which a person refused a call
-    REPORT = "report"  # What followed a command that failed again and again
-    PREFERENCE = "preference"  # A preference that an earlier version kept
+    REPORT = "report"  # The command that worked after one that failed repeatedly
+    PREFERENCE = "preference"  # A preference stored by an earlier version
     IMPORTED = "imported"  # Another store
 
 
 class Unattended(StrEnum):
-    """The end of a call that breaks an enforced rule where no person can be asked."""
+    """The ruling on a call that breaks an enforced rule if no person can be asked."""
 
-    RUN = "run"  # Its agent is reminded, as of a rule that is not enforced
-    STOP = "stop"  # It is not run
+    RUN = "run"  # The call runs with a reminder, like for a rule that is not enforced
+    STOP = "stop"  # The call does not run
 
 
 class MessageForm(StrEnum):
-    """The form of the message of a commit, or of the body of a pull request."""
+    """The required form of a commit message, or of the body of a pull request."""
 
     CONVENTIONAL = "conventional"  # "feat(parser): ..."
     ONE_LINE = "one line"
-    LATIN = "latin"  # In Latin letters, as English is
+    LATIN = "latin"  # In Latin letters, such as English
     NO_EMOJI = "no emoji"
 
 
 @dataclass(frozen=True, slots=True)
 class CallForm(Stored):
-    """Calls of one kind: a program with its sub-commands, and words that must or must not be among the others."""
+    """Calls of one kind: a program with sub-commands, and words that the rest must or must not contain."""
 
     words: tuple[str, ...]  # such as ("git", "push"); empty for any program
-    having: tuple[str, ...] = ()  # one of these is there: an option, or an operand
-    lacking: tuple[str, ...] = ()  # none of these is there
-    on: tuple[str, ...] = ()  # it commits or pushes one of these branches, to which its own text has switched before
+    having: tuple[str, ...] = ()  # contains at least one of these options or operands
+    lacking: tuple[str, ...] = ()  # contains none of these
+    on: tuple[str, ...] = ()  # commits to or pushes one of these branches, after its script has switched to it
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern(Stored):
-    """What a machine sees of a rule. A call in `broken` breaks it if all other conditions hold, too."""
+    """The machine-readable part of a rule. A call in `broken` breaks the rule if all other conditions hold, too."""
 
     broken: tuple[CallForm, ...] = ()
     about: tuple[CallForm, ...] = ()  # calls that follow the rule, unless they break it
-    texts: tuple[str, ...] = ()  # only with one of these in its message or body, whatever the case
-    form: MessageForm | None = None  # only with a message that is not so
-    files: tuple[str, ...] = ()  # globs of files in the project: an edit of one breaks it
-    contents: tuple[str, ...] = ()  # an edit that adds one of these breaks it; with `files`, only in those
+    texts: tuple[str, ...] = ()  # only if the message or body contains one of these, ignoring case
+    form: MessageForm | None = None  # only if the message does not have this form
+    files: tuple[str, ...] = ()  # globs of project files: an edit of one breaks the rule
+    contents: tuple[str, ...] = ()  # an edit that adds one of these breaks the rule; with `files`, only in those files
     first: tuple[CallForm, ...] = ()  # only if one of these has not succeeded since the last edit
-    asked: tuple[str, ...] = ()  # not if this turn's prompt has one of these words: the person asked for it
+    asked: tuple[str, ...] = ()  # not if this turn's prompt contains one of these words: the person asked for it
 
 
 @dataclass(frozen=True, slots=True)
 class Origin(Stored):
-    """Where a sentence comes from, and its day if that is known."""
+    """The source of a sentence, and its date if known."""
 
     kind: OriginKind
-    name: str = ""  # of a file or "memory" and its name, as a person reads it, or the call that was refused or failed
+    name: str = ""  # for a person: the file or memory, or the call that was refused or failed
     at: datetime | None = None
 
     @property
     def without_call(self) -> "Origin":
-        """The same without the call that was refused or failed; the name of a file stays."""
+        """The same without the call that was refused or failed. The name of a file is kept."""
         return self if self.kind in {OriginKind.FILE, OriginKind.MEMORY} else replace(self, name="")
 
 
@@ -104,67 +102,67 @@ class Rule(Recorded):
 
     id: str
     text: str  # one line of at most `limits.RULE_MAX` characters
-    project: str  # where it was answered, and where it applies unless `is_everywhere`
+    project: str  # the project where it was answered, and where it applies unless `is_everywhere`
     state: RuleState
     origin: Origin
-    created_at: datetime  # when it was answered first
-    changed_at: datetime  # when it was answered last
+    created_at: datetime  # the time of the first answer
+    changed_at: datetime  # the time of the last answer
     when: When = When.SESSION
     pattern: Pattern | None = None
     is_everywhere: bool = False  # whether it applies in all of the person's projects
-    folder: str = ""  # the only folder of the project where it applies, relative to its root
-    topic: tuple[str, ...] = ()  # words of which a prompt on the topic has one
-    words: str = ""  # the person's own words, where the text is another
+    folder: str = ""  # the folder to which it is limited, relative to the project's root
+    topic: tuple[str, ...] = ()  # words, one of which a prompt on the topic contains
+    words: str = ""  # the person's own words, if different from the text
     is_enforced: bool = False
     unattended: Unattended = Unattended.RUN
-    broken_before: int = 0  # how many past calls broke it when it was accepted
-    matched_before: int = 0  # of how many that it is about
-    replaces: str = ""  # the id of the rule that it takes the place of
-    suggestion: str = ""  # the id of the suggestion that it answers, from which no words can be read
+    broken_before: int = 0  # the number of past calls that broke it when it was accepted
+    matched_before: int = 0  # the number of past calls that it applied to
+    replaces: str = ""  # the id of the rule that it replaces
+    suggestion: str = ""  # the id of the suggestion that it answers, from which no text can be derived
 
     def applies_in(self, project: str) -> bool:
-        """Return whether it is about a project, whatever a person has said of it."""
+        """Whether it is about a project, regardless of its state."""
         return self.is_everywhere or self.project == project
 
     @property
     def is_accepted(self) -> bool:
-        """Whether a person here has said yes to it, and has not taken that back."""
+        """Whether a person on this machine accepts it at present."""
         return self.state is RuleState.ACCEPTED and not self.imported
 
 
 @dataclass(frozen=True, slots=True)
 class RuleCount(Recorded):
-    """How one rule fared in one session. A later line with the same id replaces an earlier one."""
+    """The counts of one rule in one session. A later line with the same id replaces an earlier one."""
 
     id: str
-    rule: str  # its id
+    rule: str  # the rule's id
     project: str
-    session: str  # a hash of the client's name of the session
+    session: str  # a hash of the client's name for the session
     created_at: datetime
     followed: int = 0
-    reminded: int = 0  # how many calls were not run, with the rule as the reason
-    broken: int = 0  # how many ran nevertheless
-    stopped: int = 0  # how many were not run because a person was asked and said no, or could not be asked
-    call: str = ""  # the last one that broke it, without secrets and folders of this machine
+    reminded: int = 0  # calls that did not run, with the rule as the reason
+    broken: int = 0  # calls that ran
+    stopped: int = 0  # calls that did not run because a person refused, or could not be asked
+    call: str = ""  # the last call that broke it, redacted and without folders of this machine
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A sentence that no person has answered yet. It is computed, and never stored."""
+    """A sentence without an answer from a person. It is computed on demand, and never stored."""
 
-    id: str  # from its text and where it applies, so that it is the same each time
+    id: str  # derived from its text and scope, so that it is stable
     text: str
     origin: Origin
     project: str
     when: When = When.SESSION
     pattern: Pattern | None = None
     is_everywhere: bool = False
-    folder: str = ""  # the only folder of the project that it is about
-    words: str = ""  # what the person said, where the text is shorter
-    others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+    folder: str = ""  # the folder to which it is limited
+    words: str = ""  # the person's words, if the text is shorter
+    others: tuple[Origin, ...] = field(default=())  # other sources of the same sentence
 
     def answered(self, state: RuleState, at: datetime) -> Rule:
-        """Return the rule that a person's answer makes of it."""
+        """Return the rule that results from a person's answer."""
         return Rule(
             id=new_rule_id(),
             text=self.text,
@@ -183,20 +181,20 @@ class Suggestion:
 
 
 PREFIX: Final = "rule_"
-_SHORT: Final = 6  # Characters of an id that tell a person's rules apart
+_SHORT: Final = 6  # Characters of an id that distinguish a person's rules
 RULE_ID: Final = re.compile(r"rule_[0-9a-f]{32}").fullmatch
 
 
 def count_id(rule: str, session: str) -> str:
-    """Return the id of the record of how a rule fared in a session."""
+    """Return the id of a rule's count record for a session."""
     return f"count_{hashlib.sha256(f'{rule} {session}'.encode()).hexdigest()[:24]}"
 
 
 def short_id(name: str) -> str:
-    """Return the beginning of an id, by which a person names a rule."""
+    """Return the beginning of an id, as used by people for a rule."""
     return name.removeprefix(PREFIX)[:_SHORT]
 
 
 def new_rule_id() -> str:
-    """Return a random id of 128 bits, so that no two stores have the same; what protects a rule is the terminal."""
+    """Return a random id of 128 bits, unique across stores. It is not a secret: the terminal check protects rules."""
     return f"{PREFIX}{secrets.token_hex(16)}"

@@ -1,11 +1,11 @@
-"""Words in any script."""
+"""Split texts in any script into words."""
 
 import re
 import unicodedata
 from typing import Final
 
 MARKS: Final = "".join(c for c in map(chr, range(0x300, 0x1D00)) if unicodedata.category(c).startswith("M"))
-"""Vowel signs and the like, which `\\w` lacks: without them, a word of Hindi or Thai would end at each."""
+"""Combining marks such as vowel signs, which `\\w` lacks: without them, words in Hindi or Thai would be split."""
 UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese and Khmer, without spaces
 _IN_WORD: Final = rf"\w{MARKS}\u200c\u200d"
 _WORD: Final = re.compile(
@@ -16,5 +16,5 @@ _WORD: Final = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """Return the case-folded words of a text; a Chinese or Japanese character and four letters of Thai are one."""
+    """Return the case-folded words of a text. One Chinese or Japanese character, or four letters of Thai, is a word."""
     return _WORD.findall(text.casefold())

@@ -8,7 +8,7 @@ from learning_memory_server.model.stored import Stored
 
 @dataclass(frozen=True, slots=True)
 class KnownServer(Stored):
-    """A server as its addresses were set; several for a cluster. It `is_left` if all of the owner's points are gone."""
+    """A server with its configured addresses, several for a cluster; `is_left` once the owner's points are gone."""
 
     urls: tuple[str, ...]
     owner: str
@@ -16,6 +16,6 @@ class KnownServer(Stored):
 
     @property
     def id(self) -> str:
-        """The id of its lines in the journal."""
+        """The id of its journal lines."""
         digest = hashlib.sha256("\n".join((self.owner, *sorted(self.urls))).encode()).hexdigest()
         return f"server_{digest[:16]}"

@@ -1,21 +1,21 @@
-"""The common parts of everything that the journal keeps."""
+"""The common base of everything in the journal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-WRITTEN: Final = "written_project"  # In RAM alone: the project that a record was written under, if renamed
+WRITTEN: Final = "written_project"  # Only in RAM: the project under which a record was written, if renamed
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A thing that the journal keeps, or a part of it; `others` are parts of unknown names, kept for later."""
+    """A record in the journal, or a part of one; `others` are fields unknown to this version, which are preserved."""
 
     others: Mapping[str, Any] = field(default_factory=dict, kw_only=True, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Stored):
-    """A thing with an id. If `imported`, search finds and marks it, and it is never shown without a question."""
+    """A record with an id. If `imported`, searches find and mark it, but agents never get it as advice."""
 
     imported: bool = field(default=False, kw_only=True)

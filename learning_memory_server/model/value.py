@@ -1,4 +1,4 @@
-"""A value: a short principle with the topic of a cluster when it was accepted, and the verdicts on it."""
+"""A value: a short principle about a cluster's topic at the time of its acceptance, and the verdicts on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ClusterId:
 
     @classmethod
     def parse(cls, text: str) -> ClusterId:
-        """Return the id that `text` spells, or raise InvalidInputError."""
+        """Parse an id. Raises InvalidInputError."""
         axis, _, number = text.strip().rpartition("_")
         if axis not in list(Axis) or not (number.isascii() and number.isdigit()):
             raise InvalidInputError(
@@ -42,7 +42,7 @@ class ClusterId:
 
 
 class Status(StrEnum):
-    """What the verdicts on a value add up to."""
+    """The overall result of the verdicts on a value."""
 
     UNATTESTED = "unattested"
     SUPPORTED = "supported"
@@ -51,26 +51,26 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How many entries support and contradict a value, by the verdicts on it."""
+    """The numbers of entries that support and contradict a value, according to the verdicts."""
 
     supporting: int = 0
     contradicting: int = 0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share that supports it: three of three give 0.44 to 1."""
+        """The 95 % interval of the supporting share: three of three give 0.44 to 1."""
         return wilson_interval(self.supporting, self.supporting + self.contradicting)
 
     @property
     def status(self) -> Status:
-        """Unattested without a verdict; contested if as many contradict as support it, or more."""
+        """Unattested without a verdict; contested if at least as many entries contradict as support it."""
         if not self.supporting and not self.contradicting:
             return Status.UNATTESTED
         return Status.CONTESTED if self.contradicting >= self.supporting else Status.SUPPORTED
 
 
 def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
-    """Return Wilson's 95 % score interval of a share; 0 and 1 without trials, which may be weighted.
+    """Return Wilson's 95 % score interval of a share; 0 and 1 without trials. The numbers may be weighted.
 
     Source: E. B. Wilson, Probable inference, JASA 22 (1927), 209-212.
     """
@@ -90,7 +90,7 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Recorded):
-    """Whether an entry supports a value; a later verdict replaces an earlier one, and keeps its `requests`."""
+    """Whether an entry supports a value. A later verdict replaces an earlier one, and keeps its `requests`."""
 
     value_id: str
     ghap_id: str
@@ -101,17 +101,17 @@ class Verdict(Recorded):
 
     @property
     def id(self) -> str:
-        """The id of this value and entry together, so that there is one verdict for each pair."""
+        """An id for the pair of value and entry, so that each pair has one verdict."""
         return verdict_id(self.value_id, self.ghap_id)
 
 
 def verdict_id(value_id: str, ghap_id: str) -> str:
-    """Return the id of the verdict on a value and an entry: the same for the same pair, anywhere."""
+    """Return the id of the verdict for a value and an entry, which depends only on the pair."""
     return f"verdict_{hashlib.sha256(f'{value_id} {ghap_id}'.encode()).hexdigest()[:24]}"
 
 
 class ValueOrder(StrEnum):
-    """How a list of values is sorted; ties are ordered by cluster size, then newest first."""
+    """The sort orders of a list of values; ties are ordered by cluster size, then newest first."""
 
     SUPPORT = "support"
     CLUSTER_SIZE = "cluster_size"
@@ -120,14 +120,14 @@ class ValueOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Stored):
-    """The vectors and metrics of the test of a value's topic, stored in full so that they outlive the cluster."""
+    """The vectors and metrics of the test of a value's topic, stored in full because the cluster may change."""
 
     member_ids: tuple[str, ...]  # the experiences of the cluster at that time
-    centroid: tuple[float, ...]  # the cluster's, of length 1; the two below are the text's to it
+    centroid: tuple[float, ...]  # of the cluster, unit length; the two fields below compare the text with it
     similarity: float
     centroid_distance: float
-    threshold: float  # the largest distance that was accepted
-    embedding: str  # the origin of these vectors: the model, and how it was used
+    threshold: float  # the maximum accepted distance
+    embedding: str  # the origin of these vectors: the model and the recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""The closed vocabularies. Schemas, validators and documentation are derived from these."""
+"""The closed vocabularies, from which schemas, validators and documentation are derived."""
 
 from enum import StrEnum
 
 
 class Domain(StrEnum):
-    """The kind of task an entry belongs to."""
+    """The kind of task of an entry."""
 
     DEBUGGING = "debugging"
     REFACTORING = "refactoring"
@@ -32,7 +32,7 @@ class Strategy(StrEnum):
 
 
 class RootCauseCategory(StrEnum):
-    """Why a hypothesis turned out wrong."""
+    """The kinds of reasons for a wrong hypothesis."""
 
     WRONG_ASSUMPTION = "wrong-assumption"
     MISSING_KNOWLEDGE = "missing-knowledge"
@@ -46,7 +46,7 @@ class RootCauseCategory(StrEnum):
 
 
 class OutcomeStatus(StrEnum):
-    """What became of the hypothesis."""
+    """The outcomes of a hypothesis."""
 
     CONFIRMED = "confirmed"
     FALSIFIED = "falsified"
@@ -72,7 +72,7 @@ class Tier(StrEnum):
 
 
 class SearchMode(StrEnum):
-    """What a search actually used to rank its results."""
+    """The method that ranked the results of a search."""
 
     RERANKED = "reranked"
     HYBRID = "hybrid"
@@ -81,14 +81,14 @@ class SearchMode(StrEnum):
 
 
 class ResponseFormat(StrEnum):
-    """How detailed a reply is."""
+    """The level of detail of a reply."""
 
     CONCISE = "concise"
     DETAILED = "detailed"
 
 
 class Stance(StrEnum):
-    """What a resolved entry says about a value."""
+    """The relation of a resolved entry to a value."""
 
     SUPPORTS = "supports"
     CONTRADICTS = "contradicts"

@@ -1,1 +1,1 @@
-"""Search: the index while it is ready and in time (`index.ranking` has the scores), else the journal."""
+"""Search: in the index if it is ready and fast enough (`index.ranking` has the scores), otherwise in the journal."""

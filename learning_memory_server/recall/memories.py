@@ -1,4 +1,4 @@
-"""Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late."""
+"""Memory search: hybrid if the index is complete, otherwise lexical, as also when the model or the engine times out."""
 
 import asyncio
 from collections.abc import Iterable, Sequence, Set as AbstractSet
@@ -20,8 +20,8 @@ from learning_memory_server.recall.recall import Recall, rank, with_iso_dates
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_worth_repeating
 
-_CHUNKS_EACH: Final = 5  # Chunks to fetch for each memory that is wanted, in each round
-_DEEPEST: Final = 1_000  # The most chunks to fetch in a round: a quarter of a second among 26,000
+_CHUNKS_EACH: Final = 5  # Chunks to fetch per wanted memory, in each round
+_DEEPEST: Final = 1_000  # Maximum chunks to fetch in a round, which takes a quarter of a second among 26,000
 
 log = structlog.get_logger()
 
@@ -32,11 +32,11 @@ class MemorySearcher:
 
     recall: Recall
     memories: MemoryLog
-    deadline: float = timeouts.SEARCH_MEMORY  # Seconds of a search on a server, re-ranking included
+    deadline: float = timeouts.SEARCH_MEMORY  # Seconds of a search on a server, including re-ranking
     patience: float = timeouts.MEMORIES_ROUNDS
 
     async def search(self, query: MemoryQuery) -> SearchResult[FoundMemory]:
-        """Return the memories that match best, each once. Filters apply before the best are taken."""
+        """Return the best matches, each memory once. Filters apply before the selection."""
         return await self.recall.search(query, self.deadline, self._search_index, self._rank_journal)
 
     async def _rank_journal(self, query: MemoryQuery) -> SearchResult[FoundMemory]:
@@ -48,7 +48,7 @@ class MemorySearcher:
             raise DeadlineExceededError("timed out") from None
 
     async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> SearchResult[FoundMemory]:
-        # As if they were found in an earlier round.
+        # As if they had been found in an earlier round.
         without = set[str]() if query.where.replaced else {*self.memories.replaced()}
         memories = [each for each in self.memories.all() if each.id not in without]
         depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self.recall.reranking.depth)
@@ -64,11 +64,11 @@ class MemorySearcher:
                 matches = await self._ranked(query, depth, without, basis, timer)
             if basis is None and matches:
                 basis = matches[0].explanation.basis  # The scores of all rounds are compared
-            # Results that are not shown are not re-ranked either.
+            # Results that will not be shown are not re-ranked.
             similar = [each for each in matches if (each.explanation.similarity or 0.0) >= query.min_similarity]
             seen += similar
             found = len({each.memory.id for each in seen})
-            # A match that scores less than the least similarity alone would give is not similar enough.
+            # A match with a lower score than the minimum similarity alone would give is not similar enough.
             is_all = len(matches) < depth or (
                 basis is not None and matches[-1].score < relevance(query.min_similarity, 0.0, basis)
             )
@@ -78,8 +78,8 @@ class MemorySearcher:
             if is_partial := now() >= last:
                 log.warning("search.stopped_early", found=found, wanted=query.limit)
                 break
-            # One long memory can fill all ranks. So the next round leaves out the memories found in this one or, if it
-            # found none, those that are not similar enough: no two rounds have the same.
+            # One long memory can fill all ranks, so the next round excludes the memories of this one. Without any, it
+            # excludes those that are not similar enough, so that no two rounds are the same.
             without |= {each.memory.id for each in similar or matches}
         # A later round may have found better ones.
         seen.sort(key=lambda each: -each.score)
@@ -93,7 +93,7 @@ class MemorySearcher:
         return SearchResult(kept, mode, left_out, is_partial)
 
     def _texts(self, found: Sequence[FoundMemory]) -> list[str]:
-        """Return the chunks' texts as they were indexed."""
+        """Return the texts of the chunks in the form in which they were indexed."""
         numbers: dict[str, set[int]] = {}
         for each in found:
             numbers.setdefault(each.memory.id, set()).add(each.number)
@@ -103,7 +103,7 @@ class MemorySearcher:
             for memory in memories.values()
             for chunk in self.memories.documents_of(memory, numbers[memory.id])
         }
-        # The index may still contain chunks made for another model.
+        # The index may still contain chunks for another model.
         return [texts.get((each.memory.id, each.start, each.end), each.chunk) for each in found]
 
     async def _ranked(
@@ -138,13 +138,13 @@ class MemorySearcher:
         ]
 
     def _expected(self, where: MemoryFilter, without: AbstractSet[str]) -> int:
-        """Return how many chunks of the memories that match must be in the index."""
+        """Return the number of chunks of matching memories that must be in the index."""
         matching = (each for each in self.memories.all() if where.matches(each) and each.id not in without)
         return sum(map(self.memories.chunks_of, matching)) - self.recall.writer.pending
 
 
 def search_lexical(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> SearchResult[FoundMemory]:
-    """Return the memories that rank best by the terms they share with the query."""
+    """Return the memories that rank best by terms shared with the query."""
     asked = with_iso_dates(query.text)
     wanted, replaced = needles(asked), log.replaced()
     texts = [
@@ -170,7 +170,7 @@ def search_lexical(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory
 
 
 def _best(limit: int, found: Iterable[FoundMemory]) -> list[FoundMemory]:
-    """Return each memory with its best chunk, the best memories first, ties ordered by id."""
+    """Return each memory with its best chunk, best first, ties ordered by id."""
     best: dict[str, FoundMemory] = {}
     for each in sorted(found, key=lambda each: (-each.score, each.memory.id)):
         best.setdefault(each.memory.id, each)

@@ -1,6 +1,6 @@
-"""Search of experiences, and the common part of all searches: the index while it is in time, else the journal.
+"""Search for experiences, and the common part of all searches: the index if it is fast enough, otherwise the journal.
 
-Re-ranking never delays or breaks a search: without its model, results keep their order, and their mode says so.
+Re-ranking never delays or breaks a search. Without its model, results keep their order, and the mode shows it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.model.entry import Ghap
 
-_BATCH: Final = 8  # The most texts another query may have to wait for
+_BATCH: Final = 8  # Maximum texts that another query may have to wait for
 
 log = structlog.get_logger()
 
@@ -60,11 +60,11 @@ class Reranking:
 
     @property
     def depth(self) -> int:
-        """How many results a search must fetch at least for the best ones to be known; 0 without a model."""
+        """Minimum number of results to fetch so that re-ranking covers the best ones; 0 without a model."""
         return RERANKED if self._model else 0
 
     async def loaded(self) -> None:
-        """Wait until the model is loaded, if one is wanted. Searches never wait for it."""
+        """Wait until the model is loaded, if one is configured. Searches never wait for it."""
         if self._model is not None:
             await self._model.get()
 
@@ -75,12 +75,12 @@ class Reranking:
         texts: Callable[[int], Sequence[str]],
         seconds: float = timeouts.RERANKING,
     ) -> list[Explanation]:
-        """Return the results' new explanations in the same order, or the given ones if the model is not ready.
+        """Return new explanations for the results in the same order, or the given ones if the model is not ready.
 
         Args:
-            found: The results' explanations, best first; at least `depth` of them if there are that many.
+            found: The results' explanations, best first; at least `depth` if available.
             texts: Returns the indexed texts of the first n results; called in a thread.
-            seconds: The most seconds that this may take.
+            seconds: The time limit.
         """
         model = self._model
         if model is None or not found or seconds <= 0 or self._pause.left:
@@ -94,7 +94,7 @@ class Reranking:
         except TimeoutError:
             # Spare the next searches a futile wait.
             self._pause.begin()
-            # Without the seconds, which vary, so that it is logged only once.
+            # Without the varying seconds, so that it is logged only once.
             self._log_once("The re-ranking model takes too long on this machine.")
             return list(found)
         except Exception as error:  # noqa: BLE001 - whatever a library raises, the results have an order
@@ -115,7 +115,7 @@ class Reranking:
         self, model: Reranker, query: str, texts: Callable[[int], Sequence[str]], count: int
     ) -> list[float]:
         wanted = await asyncio.to_thread(texts, count)
-        # Equal texts get exactly the same score, whichever batch they are in.
+        # Equal texts must get exactly the same score, whatever their batch.
         different = list(dict.fromkeys(wanted))
         found: dict[str, float] = {}
         for start in range(0, len(different), _BATCH):
@@ -137,13 +137,13 @@ T = TypeVar("T")
 
 @dataclass
 class Recall:
-    """Searches of one kind. Some run in parallel, and the time of each begins then."""
+    """Searches of one kind. Some run in parallel, and the time limit of each begins when it starts."""
 
     index: VectorIndex
-    writer: IndexWriter  # knows whether the index can be relied on
-    reranking: Reranking  # reads the best results of the index once more
+    writer: IndexWriter  # knows whether the index is reliable
+    reranking: Reranking  # re-ranks the best results of the index
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUERIES_AT_ONCE), init=False)
-    # Python runs one ranking at a time anyway; several at once would all be late.
+    # Python runs one ranking at a time anyway; concurrent ones would all be late.
     _lexical: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def search(
@@ -153,7 +153,7 @@ class Recall:
         search_index: Callable[[QueryT, SearchTimer], Awaitable[SearchResult[FoundT]]],
         rank_journal: Callable[[QueryT], Awaitable[SearchResult[FoundT]]],
     ) -> SearchResult[FoundT]:
-        """Return what the index finds, within `seconds` if it is on a server, else what the journal has."""
+        """Return the results from the index, within `seconds` if it is on a server, otherwise from the journal."""
         query = replace(query, text=with_iso_dates(query.text))
         with SearchTimer(query.collection) as timer:
             result: SearchResult[FoundT] | None = None
@@ -163,7 +163,7 @@ class Recall:
                         async with self.index.with_budget(Budget(index=seconds)).limited():
                             result = await search_index(query, timer)
                     except AWAY as error:
-                        # The journal can still answer, and `mode` says that it did.
+                        # The journal can still answer, and `mode` shows it.
                         log.warning("search.degraded", reason=error.message)
                         self.writer.invalidate(error)
             if result is None:
@@ -180,7 +180,7 @@ class Recall:
         seconds: float,
         best: Callable[[list[FoundT]], list[FoundT]],
     ) -> tuple[list[FoundT], SearchMode, LeftOut | None]:
-        """Re-rank the results, best first, take the best, and leave out the weak ones; see `Reranking.rerank`."""
+        """Re-rank the results, select the best, and leave out weak ones; see `Reranking.rerank`."""
         before = [each.explanation for each in found]
         after = await self.reranking.rerank(query.text, before, texts, seconds)
         ranked = [replace(each, explanation=new) for each, new in zip(found, after, strict=True)]
@@ -190,14 +190,14 @@ class Recall:
 
 @dataclass(frozen=True)
 class ExperienceSearcher:
-    """Finds resolved entries, pending ones included."""
+    """Finds resolved entries, including pending ones."""
 
     recall: Recall
     collector: ObservationCollector
     shared: SharedLessons = field(default_factory=SharedLessons)
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:
-        """Return the entries that match best after filters. Forgotten entries are never returned."""
+        """Return the best matches that pass the filters. Deleted entries are never returned."""
         self.shared.look()
         return await self.recall.search(query, timeouts.SEARCH, self._search_index, self._rank_journal)
 
@@ -217,7 +217,7 @@ class ExperienceSearcher:
                 timer,
                 expected=lambda: self._expected(query),
             )
-        # One may have been forgotten since it was found.
+        # An entry may have been deleted since it was found.
         found = [
             FoundExperience(entry, explanation=match.explanation)
             for match in matches
@@ -238,18 +238,18 @@ class ExperienceSearcher:
         return self.collector.find(identity) or self.shared.entries.get(identity)
 
     def _expected(self, query: ExperienceQuery) -> int:
-        """Return how many of the entries that match must be in the index."""
+        """Return the number of matching entries that must be in the index."""
         matching = sum(is_on(query.axis, entry) for entry in self.collector.list_resolved(query.where))
         return matching - self.recall.writer.pending
 
 
 def _siblings(axis: Axis) -> tuple[Collection, ...]:
-    """Return the collections with other vectors of the same entries: for axis full, all other axes."""
+    """Return the collections with other vectors of the same entries: for the axis `full`, all other axes."""
     return tuple(Collection.of(other) for other in Axis if other is not axis) if axis is Axis.FULL else ()
 
 
 def search_lexical(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult[FoundExperience]:
-    """Return the entries that rank best by the terms they share with the query."""
+    """Return the entries that rank best by terms shared with the query."""
     texts = [(entry, axis_text(entry, query.axis)) for entry in entries if is_on(query.axis, entry)]
     mode = SearchMode.LEXICAL
     found = [
@@ -275,7 +275,7 @@ def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T
         size = length(found)
         weights.append((key, {term: weight(found.count(term), size) for term in shared}))
     rarity = {term: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for term, n in frequency.items()}
-    # Exact sums, so that equal texts tie whatever order the set yields their terms in.
+    # Exact sums, so that equal texts tie regardless of the set's order.
     scored = [(key, math.fsum(rarity[term] * value for term, value in counted.items())) for key, counted in weights]
     return sorted(scored, key=lambda pair: -pair[1])[:limit]
 
@@ -285,7 +285,7 @@ _MONTHS_BY_NAME: Final = {month[:3]: number for number, month in enumerate(_MONT
 _NAME: Final = (
     rf"(?P<month>{'|'.join(month[:3] + (f'(?:{month[3:]})?' if month[3:] else '') for month in _MONTHS)}|sept)\.?"
 )
-_WORDS: Final = {"may", "march", "mar", "sep", "oct", "dec"}  # Names of months that are words of other meanings, too
+_WORDS: Final = {"may", "march", "mar", "sep", "oct", "dec"}  # Names of months that are also other words
 _DAY: Final = r"(?P<day>\d{1,2})(?P<nth>st|nd|rd|th)?"
 _YEAR: Final = r"(?:,?\s+(?P<year>\d{4}))?\b(?![.:/]\d|%)"
 _BEFORE: Final = r"(?:\b(?P<on>on|since|until)\s+(?:the\s+)?)?(?<![\w.:/#])"
@@ -297,14 +297,14 @@ _ANY_LEAP_YEAR: Final = 2000
 
 
 def with_iso_dates(text: str) -> str:
-    """Return a question followed by its dates in ISO, such as 2023-05-25 for "25 May 2023", 05 25 without a year."""
+    """Return a question followed by its dates in ISO format: 2023-05-25 for "25 May 2023", or 05 25 without a year."""
     written = [found for pattern in _DATES for found in pattern.finditer(text)]
     others = [_numbers(found.groupdict()) for found in written if _is_date(found)]
     return " ".join([text, *dict.fromkeys(other for other in others if other)])
 
 
 def _is_date(found: re.Match[str]) -> bool:
-    """Return whether a number and a month's name are a date: "3 May" is, and "Python 3 may crash" has none."""
+    """Whether a number and a month's name form a date: "3 May" does, "Python 3 may crash" does not."""
     parts = found.groupdict()
     name = parts["month"].rstrip(".")
     is_name = name[0].isupper() and found.start("month") > 0

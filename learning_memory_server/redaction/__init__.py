@@ -1,1 +1,1 @@
-"""Keeping secrets out of stored and logged texts: finding them and replacing their values."""
+"""Remove secrets from texts before they are stored or logged."""

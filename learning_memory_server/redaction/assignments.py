@@ -1,4 +1,4 @@
-"""Secrets known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
+"""Secrets recognized by their names: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from learning_memory_server.redaction.values import (
 
 
 class Promise(Enum):
-    """A value under a name."""
+    """The kind of value that a name announces."""
 
     PASSWORD = "password"  # noqa: S105 - the kind's name
     KEY = "key"
@@ -35,7 +35,7 @@ _NEUTRAL: Final = word_set(
     "value val prod production dev development staging stage live old new current default plain plaintext raw text txt "
     "string str base b64 hex primary secondary main backup root admin user it this here"
 )
-"""Words after the one that counts, which do not change what is kept."""
+"""Words after the relevant word of a name that do not change its meaning."""
 
 _PASSWORDS: Final = word_set(
     "password passwd passphrase passcode passwort pwd psw pass pw psk userpassword dbpassword storepass keypass dbpass "
@@ -78,7 +78,7 @@ _NOT_BEFORE_KEY: Final = word_set(
 
 
 def promise_of(name: str) -> Promise | None:  # noqa: PLR0911 - one for each sort of name
-    """Return what is kept under a name, or None if it promises no secret."""
+    """Return the kind of secret that a name announces, None if it announces none."""
     words = [word.lower() for word in WORDS.findall(name)]
     while words and (words[-1].isdigit() or words[-1] in _NEUTRAL):
         words.pop()
@@ -106,18 +106,18 @@ def promise_of(name: str) -> Promise | None:  # noqa: PLR0911 - one for each sor
 _NAME: Final = re.compile(
     r"(?:p(?:ass|wd|sw|sk(?![a-z])|w(?![a-z])|at(?![a-z]))|secret|token|cred(?:ential|s)|key|auth|cookie)[a-z0-9_-]{0,40}+"
 )
-"""From the word that counts to the end of its identifier, in lower case: ten times as fast as ignoring the case."""
+"""From the relevant word to the end of the identifier, in lower case: ten times as fast as ignoring case."""
 
 _QUOTED: Final = (
     r"""(?:[rbfuRBFUL@$]{0,2}(?P<q>\\{0,3}(?:\"{3}|'{3}|["'`]))(?P<quoted>(?:(?!(?P=q))[^\n]){1,1024})(?P=q))"""
 )
 _BARE: Final = r"(?P<bare>[^\s\"'`<>(\[:=|,;.][^\s\"'`<>]{0,299}+)"
 _CLOSING: Final = r"""(?:\\{0,3}["'`]\]?|\*\*|\])?(?:[ \t]#?\d{1,2}(?=[ \t]{0,2}[:=]))?"""
-"""What ends the name: a quote, or the number of one of several keys."""
+"""The end of a name: a quote, or the number of one of several keys."""
 
 _ASSIGNED: Final = re.compile(
     _CLOSING
-    # A type before the equals sign, or what C# has there.
+    # A type before the equals sign, or C#'s property accessors.
     + r"(?:(?:[ \t]{0,2}:[ \t]{0,2}|[ \t]{1,2}As[ \t]{1,2})(?:\[\])?[A-Za-z_&][\w.\[\]|<>? ]{0,40}?(?=[ \t]{0,2}=[^=])"
     + r"|[ \t]{0,2}\{[ \t]{0,2}get;[\w; ]{0,30}\}(?=[ \t]{0,2}=[^=]))?"
     + r"[ \t]{0,40}(?P<separator>=>|:=|\?=|[=!]={1,2}|:{1,2}|=|->|<-|(?<=[ \t])\|(?=[ \t]))\**[ \t]{0,40}"
@@ -129,7 +129,7 @@ _ARGUMENT: Final = re.compile(rf"{_CLOSING}(?:[ \t]{{0,4}}(?P<between>[(,])[ \t]
 _IS_ARGUMENT: Final = re.compile(r"[(\[{]\s{0,8}[\"'][\w.-]*$")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z]_[\w-]*$")
 _VERB: Final = re.compile(r"(?<![\w-])(?<!with )(?<!the )pass(?![\w-])", re.IGNORECASE)
-"""Verbs of a sentence about a value that is not a secret: "pass X to"."""
+"""Verbs in a sentence about a value that is not secret: "pass X to"."""
 
 _ELEMENT: Final = re.compile(r">(?P<bare>[^\s<>]{4,512})</")
 _FLAG: Final = re.compile(rf"[ \t]{{1,4}}(?:{_QUOTED}|{_BARE})")
@@ -155,12 +155,12 @@ _LATER: Final = re.compile(
 _LATER_PASSWORD: Final = re.compile(
     r"(?:[ \t]{1,2}[A-Za-z][a-z'-]{0,14}[,:]?){1,8}?[ \t](?:be|is|was|to)[ \t]{1,2}(?P<bare>[^\s\"'`<>(./,;:]{8,64})(?=[\s.,;:)]|$)"
 )
-"""The same for a password, which may be shorter: "the password had a typo: it should be ..."."""
+"""A password later in the sentence, which may be shorter: "the password had a typo: it should be ..."."""
 
 _OTHER: Final = re.compile(
     r"\b(?:commit|hash|sha|digest|checksum|fingerprint|id|ids|file|path|branch|revision|test|tests|function|class|method|module|image|url)\b"
 )
-"""A word that says that a value later in the sentence is something else."""
+"""Words that show that a value later in the sentence is something else."""
 
 _ENTRY: Final = re.compile(
     r"[\"'`]?,?(?:[ \t]{0,4}[={(]){0,2}\s{1,60}[\"'`]?(?i:--)?(?i:default|value|body|secret-string|data|literal)[\"'`]?"
@@ -171,7 +171,7 @@ _ENTRY: Final = re.compile(
 _BELOW: Final = re.compile(
     rf"{_CLOSING}[ \t]{{0,2}}:[ \t]{{0,2}}(?:[|>][+-]?)?[ \t]{{0,2}}\r?\n[ \t]{{1,40}}{_VALUE}(?=[ \t]{{0,8}}(?:[\r\n]|$))"
 )
-"""YAML with the value alone on the next line."""
+"""A YAML value on the line after its key."""
 
 _WRITTEN: Final = (_ENTRY, _BELOW, _ASSIGNED, _ARGUMENT, _ELEMENT)
 _REVERSED: Final = re.compile(
@@ -187,39 +187,39 @@ _ENV: Final = re.compile(
     r"(?!self\.|this\.)[A-Za-z][\w.-]*$"
 )
 _VARIABLE: Final = re.compile(r"(?:^|[^\w$.{%-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$")
-"""A variable in capitals, anywhere: in a sentence, in backticks, in a list of arguments."""
+"""A variable in capitals at any position: in a sentence, in backticks, in a list of arguments."""
 
 _ENVIRONMENT: Final = re.compile(
     r"(?:environ[\[(]|environ\.\w{3,10}\(|env\.|env:|(?:ENV|env)[\[(]|setenv\()[\"']?[A-Z][A-Z0-9_]*$"
 )
-"""The same where a program sets a variable of its environment."""
+"""A variable in capitals where a program sets its environment."""
 
 _DEFINED: Final = re.compile(r"(?:^|[\s\"'`])(?:-[DPe]|--set(?:-string)?[ =]|--from-literal[ =]|ansible_)[\w.-]*$")
-"""A property given to a program."""
+"""A property that is passed to a program."""
 
 _KEY_LINE: Final = re.compile(r"(?:^|\n|\\n)[ \t]*(?:-[ \t]+)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
-"""The same before a colon, as a key of YAML."""
+"""A variable in capitals before a colon, as a YAML key."""
 
 _LINE_END: Final = re.compile(r"[ \t]*(?:[\r\n]|\\[nr]|$)")
 _ALONE: Final = re.compile(r"(?:(?:^|\n)[ \t]*(?:set[ \t]+)?|`)[A-Za-z][\w.-]*$")
-"""A name that begins a line or a quotation, in a file of properties for example."""
+"""A name at the beginning of a line or a quotation, for example in a properties file."""
 _UNINDENTED: Final = re.compile(r"(?:^|\n)[A-Za-z][\w.-]*$")
-"""The same without indentation: an argument of a call is indented."""
+"""A name at the beginning of a line without indentation, which excludes arguments of a call."""
 
 _ENV_END: Final = re.compile(r";(?:[\w.-]*=|$)|\\[nrt]|&[\w.%-]{1,64}=")
 _BETWEEN_NAMES: Final = re.compile(r"[^\w .$-]|\\[nrt]|\. ")
 _AFTER_VALUE: Final = re.compile(r"&[\w.%-]{1,64}=|\\[nrt]|\\u00|&amp;|,(?=[\w-]+[=:])|;")
-_LONGEST: Final = 290  # How long a value is, at least, if it may go on behind what was read of it
+_LONGEST: Final = 290  # The minimum length of a match whose value may continue after it
 
 _REST: Final = re.compile(r"[\w+/=.~%-]*+")
 
 _IN_ARN: Final = re.compile(r":\d{12}:$")  # `arn:aws:secretsmanager:eu-west-1:123456789012:secret:...` names a secret
 
-_LEFT: Final = 56  # How far before the word its identifier, and the words before it, are looked for
+_LEFT: Final = 56  # Characters to search before the word for its identifier and the words before it
 
 
 class Tie(Enum):
-    """The link between a value and the name before it; a looser one needs a value that looks more like a secret."""
+    """The link between a value and the name before it. A looser link requires a value that looks more like a secret."""
 
     ENV = "a line of an env file, in capitals: what is there is meant as it stands, be it a word"
     CERTAIN = "an assignment with both ends certain, by quotes or by the shell's rules"
@@ -232,7 +232,7 @@ class AssignmentDetector:
     """Finds values that are assigned to the name of a password, a key, a token or a secret."""
 
     def find(self, text: str) -> Iterator[Span]:
-        """Return where such values are."""
+        """Yield the spans of such values."""
         for found in _NAME.finditer(lowered(text)):
             end = found.end()
             if end < len(text) and ((text[end].isascii() and text[end].isalnum()) or text[end] == "_"):
@@ -243,7 +243,7 @@ class AssignmentDetector:
 
 
 def _name_of(text: str, found: re.Match[str]) -> str:
-    """Return the name, with the words of its line before it."""
+    """Return the name, with the words before it on the same line."""
     left = text[max(0, found.start() - _LEFT) : found.start()]
     return _BETWEEN_NAMES.split(left)[-1] + text[found.start() : found.end()]
 
@@ -273,7 +273,7 @@ def _value_after(text: str, found: re.Match[str]) -> Span | None:
 
 
 def _later(promise: Promise, text: str, end: int) -> Span | None:
-    """Return where a value is that follows after some words, if it is unlike any identifier or hash."""
+    """Return the span of a value after some more words, if it looks unlike an identifier or a hash."""
     for form, is_secret, kind in (
         (_LATER, is_mixed, "secret"),
         (_LATER_PASSWORD, is_spoken_password, Promise.PASSWORD.value),
@@ -288,9 +288,9 @@ def _later(promise: Promise, text: str, end: int) -> Span | None:
 
 
 def _tied(match: re.Match[str], text: str, name: str) -> tuple[str, int, Tie]:
-    """Return a value, its beginning, and its link with the name, given with the text before it."""
+    """Return a value, its start, and its link to the name; `name` includes the text before it."""
     groups = match.groupdict()
-    # An identifier is not a word of a sentence: what follows it is meant as its value.
+    # An identifier is not an ordinary word, so the text after it is its value.
     said = Tie.SAID if groups.get("link") or _IDENTIFIER.search(name) else Tie.NEXT
     spoken = match.re in (_SPOKEN, _NEXT)
     is_joined = groups.get("separator") == "=" and text[match.start("separator") + 1] not in " \t"
@@ -335,7 +335,7 @@ def _value_before(text: str, found: re.Match[str]) -> Span | None:
 
 
 def _trimmed(value: str) -> str:
-    """Return an unquoted value without what ends the sentence, the statement or the query parameter it is in."""
+    """Return an unquoted value without the end of its sentence, statement or query parameter."""
     value = _AFTER_VALUE.split(value, maxsplit=1)[0].rstrip("\\")
     for opening, closing in ("()", "[]", "{}"):
         while value.endswith((closing, closing + ",", closing + ".")) and value.count(opening) < value.count(closing):
@@ -344,7 +344,7 @@ def _trimmed(value: str) -> str:
 
 
 def _judged(promise: Promise, value: str, start: int, tie: Tie) -> Span | None:
-    """Return where the value is, if it is a secret."""
+    """Return the span of the value if it is a secret, None otherwise."""
     if (promise is Promise.PASSWORD and len(value) > LONGEST_PASSWORD) or is_placeholder(value):
         return None
     certain = tie in (Tie.ENV, Tie.CERTAIN)
@@ -357,7 +357,7 @@ def _judged(promise: Promise, value: str, start: int, tie: Tie) -> Span | None:
     elif tie is Tie.CERTAIN and " " in value:
         secret, kind = is_phrase(value), "password"
     elif tie in (Tie.SAID, Tie.NEXT):
-        # What begins with a dash is the next option.
+        # A dash begins the next option.
         secret, kind = not value.startswith("-") and is_spoken_password(value), "password"
     else:
         secret, kind = is_password(value, quoted=certain, word=tie is Tie.ENV), "password"
@@ -365,7 +365,7 @@ def _judged(promise: Promise, value: str, start: int, tie: Tie) -> Span | None:
 
 
 def _to_its_end(text: str, span: Span) -> Span:
-    """Return the span of the whole value; the expressions read only its beginning."""
+    """Return the span of the whole value; the expressions match only its beginning."""
     if span.end - span.start < _LONGEST:
         return span
     rest = _REST.match(text, span.end)

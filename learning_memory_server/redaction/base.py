@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-KIND: Final = re.compile(r"[a-z0-9](?:[a-z0-9 -]{0,38}[a-z0-9])?")  # The name of a kind; `MARKER` relies on it
+KIND: Final = re.compile(r"[a-z0-9](?:[a-z0-9 -]{0,38}[a-z0-9])?")  # The name of a kind; `MARKER` depends on it
 
-MARKER: Final = re.compile(rf"\[redacted: {KIND.pattern}\]")  # What stands where a secret was
+MARKER: Final = re.compile(rf"\[redacted: {KIND.pattern}\]")  # The replacement for a secret
 
 
 class Span(NamedTuple):
-    """Where a secret is in a text: from `start` up to `end`, in characters."""
+    """The position of a secret in a text: from `start` up to `end`, in characters."""
 
     start: int
     end: int
@@ -20,25 +20,25 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets."""
+    """A redacted text, and the number of secrets by kind."""
 
     text: str
     kinds: Mapping[str, int] = field(default_factory=dict)
 
 
 class Redactor(Protocol):
-    """Replaces the secrets in texts. Implementations are pure and may be called by several threads in parallel."""
+    """Replaces the secrets in texts. Implementations are pure and thread-safe."""
 
     def redact(self, text: str) -> Redacted:
-        """Return the text without its secrets, idempotently. Raises `InvalidSettingsError` for a slow pattern."""
+        """Return the text without secrets. Idempotent. Raises `InvalidSettingsError` for a slow pattern."""
         ...
 
 
 class Detector(Protocol):
-    """Finds secrets in texts. Implementations are pure and may be called by several threads in parallel."""
+    """Finds secrets in texts. Implementations are pure and thread-safe."""
 
     def find(self, text: str) -> Iterable[Span]:
-        """Return where secrets are, in any order; spans may overlap."""
+        """Return the spans of secrets in any order; they may overlap."""
         ...
 
 
@@ -48,10 +48,10 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def marker(kind: str) -> str:
-    """Return what replaces a secret of this kind."""
+    """Return the replacement for a secret of this kind."""
     return f"[redacted: {kind}]"
 
 
 def shortened_markers(text: str) -> str:
-    """Return a text with each marker as one character, so that redaction never exceeds a limit of length."""
+    """Return a text with each marker as one character, so that redaction cannot make it exceed a length limit."""
     return MARKER.sub("*", text)

@@ -1,4 +1,4 @@
-"""Passwords and tokens among the arguments of programs."""
+"""Passwords and tokens in the arguments of programs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ _VALUE: Final = (
     r"(?P<quote>[\"'])?"
     r"(?P<secret>(?(quote)[^\"'\n]{4,128}|[^\s\"'`|;&<>()-](?:[^\s\"'`|;&<>]|&(?=\w)){3,127}))"
 )
-"""Four characters at least; what begins with a dash is an option."""
+"""At least four characters. A value that begins with a dash is an option."""
 _USER: Final = r"[^\s\"'`:|;,%]{1,128}"
 _GAP: Final = " {0,2}"
 
@@ -26,7 +26,7 @@ def _is_token(value: str) -> bool:
 
 
 _OPTIONS: Final = (
-    # A `-p` that stands alone makes these programs ask.
+    # A separate `-p` makes these programs ask.
     ("7z", "7z[az]?", "-p", ""),
     ("rar", "(?:un)?rar", "-(?:h?p)", ""),
     ("mysql|mariadb", "(?:mysql[a-z]*|mariadb[a-z-]*)", "-p", ""),
@@ -49,7 +49,7 @@ _OPTIONS: Final = (
     ("doctl", "doctl auth init", "-t", " {1,2}"),
     ("gpg", "gpg2?", "--passphrase", "[ =]{1,2}"),
 )  # fmt: skip
-"""The program with its hints, the option with a password, and what may stand between option and password."""
+"""The program's hints, the program, the option for a password, and the separator between option and password."""
 
 _PAIRS: Final = (
     ("curl|wget", "(?:curl|wget)", "(?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)", ":"),
@@ -59,7 +59,7 @@ _PAIRS: Final = (
     ("lftp", "lftp", "(?:-u|--user)", ","),
     ("smbclient|rpcclient|smbmap|net ", "(?:smbclient|rpcclient|smbget|net (?:rpc|ads))", "-U", "%"),
 )
-"""The same for options with a user and a password, and the character between these."""
+"""Like `_OPTIONS`, for options with a user and a password, with the separator between these."""
 
 _ARGUMENTS: Final = (
     ("mysqladmin", r"mysqladmin\b[^\n|;&]{0,120}?\spassword"),
@@ -77,7 +77,7 @@ _ARGUMENTS: Final = (
     ("smbpasswd|mkpasswd", r"mkpasswd(?: -\S+){0,4}"),
     ("wp user|wp core", r"wp (?:user|core) [^\n|;&]{0,160}?--(?:user|admin|db)(?:_?pass(?:word)?)="),
 )  # fmt: skip
-"""The same for programs that expect a password at a place, with all before it."""
+"""Hints and prefixes for programs with a password as a positional argument."""
 
 
 def _joined() -> Iterator[Form]:
@@ -96,7 +96,7 @@ def _joined() -> Iterator[Form]:
 
 
 def _ignoring_case(pattern: str) -> str:
-    """Return a pattern with the mark for ignoring the case at its beginning if it has one."""
+    """Return a pattern with its flag for ignoring case, if any, at the beginning."""
     return f"(?i){pattern.replace('(?i)', '')}" if "(?i)" in pattern else pattern
 
 
@@ -123,4 +123,4 @@ COMMAND_LINES: Final[tuple[Form, ...]] = (
         _is_given,
     ),
 )
-"""Passwords and tokens among the arguments of programs that have a letter for them, or read them from a pipe."""
+"""Passwords and tokens in the arguments of programs with an option for them, or in their input from a pipe."""

@@ -1,4 +1,4 @@
-"""Passwords after a word of a configuration, in a program's own variable, and secrets of one-time passwords."""
+"""Passwords after directives of configuration files, in variables of programs, and secrets of one-time passwords."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _WORDS: Final = (
     ("pass|_pw", r"(?:^|\n)[ \t]{0,8}[a-z][\w.-]{0,40}_(?:pass(?:word|wd|phrase)?|pwd|pw)[ \t]{1,8}" + _LAST),
     ("chpasswd", r"chpasswd:\s{1,40}(?:expire: \w{4,5}\s{1,40})?list:[ |\n\t-]{1,40}[\w.-]{1,32}:"),
 )  # fmt: skip
-"""Hints and all before the password: directives that take it after a space."""
+"""Hints and prefixes of directives with a password after a space."""
 
 _VARIABLES: Final = (
     ("rediscli_auth", r"\bREDISCLI_AUTH(?:=|:? )[\"']?"),
@@ -43,7 +43,7 @@ _VARIABLES: Final = (
     ("_auth=|_auth:|_userpwd=|_login=", r"_(?:AUTH|USERPWD|LOGIN)(?:=|: )[\"']?[\w.@+-]{1,64}[:/](?!/)"),
     ("zipopt", r"\bZIPOPT=[\"']?[^\n\"']{0,40}?-P ?"),
 )
-"""The same for variables of programs whose names do not say that a password is in them."""
+"""Hints and prefixes of programs' variables whose names do not announce a password."""
 
 _IN_VARIABLE: Final = r"(?P<secret>[^\s\"'`;|<>()]{4,128})"
 
@@ -88,7 +88,7 @@ CONFIGURATIONS: Final[tuple[Form, ...]] = (
         lambda value: len(value) % 4 == 0,
     ),
     anywhere(
-        # On lines of their own, as in the files of msmtp and fetchmail.
+        # On separate lines, as in the files of msmtp and fetchmail.
         "password",
         "pass",
         r"(?:^|\n)[ \t]{0,8}(?:user(?:name)?|login)[ \t]{1,8}\S{1,128}[ \t]{0,8}\n[ \t]{0,8}pass(?:w(?:or)?d)?[ \t]{1,8}[\"']?"

@@ -1,4 +1,4 @@
-"""How a form of secrets is described, and how texts are searched for it."""
+"""Descriptions of forms of secrets, and a detector for them."""
 
 import base64
 import binascii
@@ -16,21 +16,21 @@ _NEAR: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form that secrets of a kind have."""
+    """A form of secrets of one kind."""
 
-    kind: str  # what the reply calls it
-    hints: str  # separated by `|`: a text that contains none of these, in lower case, is not searched
-    pattern: str  # its group `secret`, or else all of it, is the secret; it must take linear time
+    kind: str  # its name in replies
+    hints: str  # separated by `|`: texts that contain none of these in lower case are skipped
+    pattern: str  # the secret is the group `secret`, or else the whole match; must take linear time
     confirm: Callable[[str], bool] = is_real_token  # whether a match is a secret
-    inside: bool = False  # whether it may begin inside a word: there is no `sk-...` in `task-...`
-    near: str | None = None  # needed within 120 characters, in lower case, if the form is weak
+    inside: bool = False  # whether it may begin inside a word: `sk-...` may not, because of `task-...`
+    near: str | None = None  # for weak forms: required within 120 characters, in lower case
 
 
 anywhere: Final = partial(Form, inside=True)  # A form that may begin inside a word
 
 
 class FormDetector:
-    """Finds secrets by their form, in words of at least `shortest` characters."""
+    """Finds secrets by form, in words of at least `shortest` characters."""
 
     def __init__(self, forms: Sequence[Form], shortest: int = 1) -> None:
         self._forms = tuple(forms)
@@ -42,7 +42,7 @@ class FormDetector:
         self._by_hint = tuple(by_hint.items())
 
     def find(self, text: str) -> Iterator[Span]:
-        """Return the spans of secrets of these forms."""
+        """Yield the spans of secrets of these forms."""
         searched = text.lower()
         if self._shortest > 1:
             searched = "\n".join(word for word in searched.split() if len(word) >= self._shortest)
@@ -69,18 +69,18 @@ def _is_near(pattern: str, around: str) -> bool:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)  # Compiling all of them takes a tenth of a second; most texts hold no hint of most forms
+    return re.compile(pattern)  # On demand: compiling all of them takes a tenth of a second, and most are not needed
 
 
 def begins_word(text: str, start: int) -> bool:
-    r"""Return whether no word goes on here: after `\n` and `%3D` in escaped texts, one begins too."""
+    r"""Whether a word begins at `start`, also after escape sequences such as `\n` and `%3D`."""
     before = text[max(0, start - 3) : start]
     is_after_letter = before[-1:].isascii() and before[-1:].isalnum()
     return not is_after_letter or re.search(r"\\[nrt]$|%[0-9A-Fa-f]{2}$", before) is not None
 
 
 def lowered(text: str) -> str:
-    """Return the text in lower case with every character where it was."""
+    """Return the text in lower case with all character positions unchanged."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower
@@ -88,16 +88,16 @@ def lowered(text: str) -> str:
 
 
 def token(kind: str, prefixes: str, body: str, confirm: Callable[[str], bool] = is_real_token) -> Form:
-    """Return the form of tokens that begin with one of a vendor's prefixes, which are separated by spaces."""
+    """Return the form of tokens that begin with one of a vendor's prefixes, separated by spaces."""
     known = prefixes.split()
     joined = "|".join(re.escape(prefix) for prefix in known)
-    # One prefix is not grouped: the engine then searches for it as a literal.
+    # A single prefix is not grouped, so that the engine searches for it as a literal.
     pattern = (joined if len(known) == 1 else f"(?:{joined})") + body
     return Form(kind, "|".join(known).lower(), pattern, confirm)
 
 
 def decoded(value: str) -> bytes:
-    """Return what base64 stands for, in either alphabet, with or without padding; nothing if it is not base64."""
+    """Decode base64 in either alphabet, with or without padding; empty if the text is not base64."""
     plain = value.strip().rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4))

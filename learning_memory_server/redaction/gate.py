@@ -1,4 +1,4 @@
-"""The gate in front of the store, which calls and imports pass to have their secrets removed from JSON-like data."""
+"""The gate before the store: it removes secrets from the JSON-like data of calls and imports."""
 
 import asyncio
 import re
@@ -18,14 +18,14 @@ _PLAIN: Final = word_set(
     "date timestamp project agent_session agent session domain strategy status category kind language ghap_id "
     "memory_id cluster_id same_as replaces words request requests history resolution data records entries event level tool outcome type"
 )
-"""Our own names. They announce no secret, so a text under such a name is read once, without its name."""
+"""Our own field names. They do not announce secrets, so their texts are searched once, without the name."""
 
 
-_NAME_MAX: Final = 200  # Characters of the longest key that a text, or each item of a list, is read with
+_NAME_MAX: Final = 200  # Maximum length of a key that is searched together with its text
 _ID: Final = re.compile(
     r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|rule_[0-9a-f]{32}|shared_[0-9a-f]{16}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
 )
-"""An id of ours, whole. It holds digits that a user's pattern may match, and is no secret wherever it is."""
+"""One of our ids. Its digits may match a user's pattern, but it is never a secret."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE
@@ -37,11 +37,11 @@ _FORMS: Final = {
         "since date_from date_to timestamp date at created_at changed_at resolved_at captured_at".split(), _MOMENT
     ),
 }
-"""The form of texts under these names that are no secrets."""
+"""The form of values of these fields that are not secrets."""
 
 
 class RedactedData(NamedTuple):
-    """Data without its secrets; how many of each kind were replaced, also by place, such as `metadata.tags[0]`."""
+    """Redacted data, with the number of secrets by kind, and by location, such as `metadata.tags[0]`."""
 
     data: Any
     kinds: Mapping[str, int]
@@ -49,9 +49,9 @@ class RedactedData(NamedTuple):
 
 
 def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> RedactedData:
-    """Return data without the secrets in its texts and its keys; a text under a key is read with the key before it.
+    """Return data without secrets in its texts and keys. The text of a key is searched together with the key.
 
-    Equal keys are numbered. Ids, times and the places in `kept`, such as `history[].at`, stay.
+    Keys that become equal are numbered. Ids, times and the locations in `kept`, such as `history[].at`, are unchanged.
     """
     walk = _Walk(redactor, frozenset(kept))
     redacted = walk.redacted(data, "", "")
@@ -60,7 +60,7 @@ def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> Re
 
 
 class _Walk:
-    """A walk through data that notes where secrets were."""
+    """A walk through data that records the locations of secrets."""
 
     def __init__(self, redactor: Redactor, kept: frozenset[str]) -> None:
         self._redactor = redactor
@@ -68,7 +68,7 @@ class _Walk:
         self.places: dict[str, Counter[str]] = {}
 
     def redacted(self, data: Any, name: str, place: str) -> Any:
-        """Return a part of the data, under the key `name` and at `place`, or "" for all of it, without secrets."""
+        """Return a part of the data without secrets, given its key `name` and location `place` ("" for all data)."""
         if self._kept and _INDEX.sub("[]", place) in self._kept:
             return data
         if isinstance(data, str):
@@ -77,7 +77,7 @@ class _Walk:
             return [self.redacted(item, name, f"{place}[{number}]") for number, item in enumerate(data)]
         if not isinstance(data, dict):
             return data
-        # One call for each level: data may be nested nearly as deep as Python can go.
+        # One call per level: data may be nested nearly as deep as Python's stack allows.
         redacted: dict[Any, Any] = {}
         for key, value in data.items():
             free, kinds = self._key(key, redacted, data)
@@ -87,7 +87,7 @@ class _Walk:
         return redacted
 
     def _key(self, key: Any, taken: Collection[Any], given: Collection[Any]) -> tuple[Any, Mapping[str, int]]:
-        """Return a key without secrets, numbered if it would be one that is there, and what was in it."""
+        """Return a key without secrets, numbered to keep it unique, and the number of secrets in it by kind."""
         is_text = isinstance(key, str) and key not in _PLAIN and not _is_ours(key)
         now = self._redactor.redact(key) if is_text else Redacted(key)
         number, free = 2, now.text
@@ -109,14 +109,14 @@ class _Walk:
 
 
 def _is_ours(text: str, name: str = "") -> bool:
-    """Return whether a text is as a whole an id, or what its name says: an id, a session or a time."""
+    """Whether a text is one of our ids, or has the form that its name requires: an id, a session or a time."""
     text = text.strip()
     form = _FORMS.get(name)
     return _ID.fullmatch(text) is not None or (form is not None and form.fullmatch(text) is not None)
 
 
 def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
-    """Return a text under a name without its secrets."""
+    """Return a named text without its secrets."""
     result = redactor.redact(text)
     if (
         not result.kinds
@@ -136,7 +136,7 @@ def _redact_texts(redactor: Redactor, texts: Iterable[str]) -> list[str]:
     return [each if _is_ours(each) else redactor.redact(each).text for each in texts]
 
 
-_AT_ONCE: Final = 5_000  # Characters that are searched on the event loop, in up to 30 ms; more are searched in a thread
+_AT_ONCE: Final = 5_000  # Characters to search on the event loop, in up to 30 ms; longer texts use a thread
 
 
 class RedactionGate:
@@ -144,7 +144,7 @@ class RedactionGate:
 
     Args:
         redactor: Replaces secrets; None passes everything.
-        is_bounded: Whether the redactor is quick on short texts, which a user's patterns may not be.
+        is_bounded: Whether the redactor is fast on short texts; with a user's patterns, it may not be.
     """
 
     def __init__(self, redactor: Redactor | None = None, *, is_bounded: bool = True) -> None:
@@ -152,7 +152,7 @@ class RedactionGate:
         self._is_bounded = is_bounded
 
     async def pass_data(self, data: Any) -> RedactedData:
-        """Return JSON-like data without its secrets, and how many of each kind were replaced."""
+        """Return JSON-like data without its secrets, and the number of replaced secrets by kind."""
         if self._redactor is None:
             return RedactedData(data, {})
         if self._is_bounded and _characters(data) <= _AT_ONCE:
@@ -160,7 +160,7 @@ class RedactionGate:
         return await asyncio.to_thread(redact_data, self._redactor, data)
 
     async def pass_texts(self, *texts: str) -> list[str]:
-        """Return texts that have no names without their secrets; see `pass_data`."""
+        """Return unnamed texts without their secrets; see `pass_data`."""
         if self._redactor is None:
             return list(texts)
         if self._is_bounded and sum(map(len, texts)) <= _AT_ONCE:
@@ -169,7 +169,7 @@ class RedactionGate:
 
     @property
     def redactor(self) -> Redactor:
-        """What replaces secrets."""
+        """The redactor. Raises InvalidSettingsError if redaction is off."""
         if self._redactor is None:
             raise InvalidSettingsError(
                 "Redaction is off (redaction = false), so secrets are neither looked for nor kept out of what is stored.",
@@ -179,12 +179,12 @@ class RedactionGate:
         return self._redactor
 
     def describe(self) -> str:
-        """Return what finds secrets."""
+        """Return the state of redaction, in words."""
         return "own patterns" if self._redactor else "off"
 
 
 def listed(kinds: Mapping[str, int]) -> str:
-    """Return counts by kind in words, such as `1 github token, 2 passwords`."""
+    """Format counts by kind, such as `1 github token, 2 passwords`."""
     return ", ".join(f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
 
 

@@ -1,4 +1,4 @@
-"""Passwords and keys where a program or a server reads them: URLs, headers, connection strings, commands, files."""
+"""Passwords and keys in the input of programs and servers: URLs, headers, connection strings, commands, files."""
 
 import re
 from typing import Final
@@ -26,7 +26,7 @@ def _is_real(value: str) -> bool:
 
 
 def _is_pair(value: str) -> bool:
-    # `user:password`, as HTTP and Docker encode it.
+    # `user:password`, in the encoding of HTTP and Docker.
     pair = decoded(value)
     return b":" in pair and all(32 <= byte < 127 for byte in pair)
 
@@ -36,13 +36,13 @@ def _is_url_user(value: str) -> bool:
 
 
 def _is_argument(value: str) -> bool:
-    # A word may as well be a word of the sentence that names the command, and numbers are ports.
+    # A word may belong to the sentence about the command, and a number may be a port.
     is_word = value.isalpha() and not is_random(value)
     return not (is_placeholder(value) or is_word or re.fullmatch(r"[\d.:]+", value))
 
 
 def _pgpass(port: str, first: str) -> str:
-    """Return the expression of a .pgpass line; names of databases and users begin with `first`."""
+    """Return an expression for a .pgpass line; names of databases and users begin with `first`."""
     name = rf"[{first}*](?:[\w.@-]|\\[:\\]){{0,62}}"
     return (
         rf"(?<=[\w.*\]-]):(?:{port}):{name}:{name}:(?P<secret>(?!\*)(?:[^\s:\\]|\\[:\\]){{4,128}}?)"
@@ -104,7 +104,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         near=r"cookie|\s-b\s|path=/|httponly|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid",
     ),
     anywhere(
-        # A line of htpasswd or shadow. A hash without its user stays: it may as well be an example of a format.
+        # A line of htpasswd or shadow. A hash without a user is kept: it may be an example of a format.
         "password hash",
         "$2|$apr1$|$6$|$5$|$1$|$y$|sha}|$argon2",
         r"(?:^|(?<=[\s\"'`]))[A-Za-z][\w.@-]{0,63}:(?P<secret>(?:\$(?:2[abxy]|apr1|argon2id?|[1567y])\$|\{S?SHA\d{0,3}\})"
@@ -137,7 +137,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         lambda value: not is_placeholder(value) and not value.isalpha(),
     ),
     anywhere(
-        # A client that is given nothing but its key.
+        # A client whose only argument is its key.
         "secret",
         "client(|api(|sdk(|auth(|login(|client::new(|fernet(",
         r"(?i)(?:client|api|sdk|auth|login|fernet)(?:::new)?\(\s{0,2}b?(?P<quote>[\"'])(?P<secret>[\w-]{24,200}={0,2})(?P=quote)",
@@ -227,7 +227,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         _is_real_value,
     ),
     anywhere(
-        # A user and a password, as arguments; a realm and a host may come first.
+        # A user and a password as arguments; a realm and a host may come first.
         "password",
         "auth|login|connection(|credential|pdo(",
         r"(?i)(?:(?:getConnection|PDO)\([^()\n]{1,200}?,|(?:auth|login|authenticate|authentication|credentials?)(?:::new|\.of)?[\"']?\s{0,2}[=:]?\s{0,2}\()"

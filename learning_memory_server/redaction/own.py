@@ -1,6 +1,6 @@
-"""A user's own patterns: for secrets in a form that only they know, and for texts that are no secrets.
+"""A user's patterns: for secrets with a custom form, and for texts that are not secrets.
 
-They may be slow, so they run with a library that can give up; a text with a late pattern is refused.
+They may be slow, so they run with a library that supports timeouts. A text whose search times out is rejected.
 """
 
 import re
@@ -12,17 +12,17 @@ from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, Span
 from learning_memory_server.system import timeouts
 
-_CHARACTERS_PER_SECOND: Final = 200_000  # The required speed on a long text; five alternatives find 6,000,000 a second
-_REPEATED: Final = "aA0_-. "  # What `is_slow` repeats, besides the letters and digits of the pattern itself
+_CHARACTERS_PER_SECOND: Final = 200_000  # The required speed on a long text; five alternatives reach 6,000,000
+_REPEATED: Final = "aA0_-. "  # The characters that `is_slow` repeats, with the pattern's own letters and digits
 _REPETITIONS: Final = 60
 
 
 class OwnPattern:
-    """A pattern of the settings; one that is invalid or matches the empty text is refused.
+    """A pattern of the settings. Invalid patterns and patterns that match the empty text raise an error.
 
     Args:
-        place: Its number or kind in messages. The pattern itself may be a secret.
-        seconds: The most seconds on a short text.
+        place: Its number or kind, for messages. The pattern itself may be a secret.
+        seconds: The maximum time for a short text.
     """
 
     def __init__(self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN) -> None:
@@ -43,7 +43,7 @@ class OwnPattern:
         self._seconds = seconds
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield what the group `secret` matches, or else all that is matched; raise if it takes too long."""
+        """Yield the spans of the group `secret`, or else of whole matches. Raises InvalidSettingsError on a timeout."""
         seconds = self._seconds + len(text) / _CHARACTERS_PER_SECOND
         try:
             yield from self._within(seconds, text)
@@ -57,7 +57,7 @@ class OwnPattern:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it gives up on one of some short texts that are hard for a pattern of its letters."""
+        """Whether it times out on any of several short texts that repeat a letter of the pattern."""
         for letter in dict.fromkeys((*_REPEATED, *filter(str.isalnum, self._expression))):
             try:
                 for _ in self._within(timeouts.OWN_PATTERN_PROBE, letter * _REPETITIONS + "\0"):
@@ -68,7 +68,7 @@ class OwnPattern:
 
     def _within(self, seconds: float, text: str) -> Iterator[tuple[int, int]]:
         deadline = time.monotonic() + seconds
-        # Other threads go on meanwhile. The library's limit is for one match.
+        # Other threads continue in the meantime. The library's timeout applies to a single match.
         for found in self._pattern.finditer(text, timeout=seconds, concurrent=True):
             yield found.span(self._group)
             if time.monotonic() > deadline:
@@ -76,7 +76,7 @@ class OwnPattern:
 
 
 class OwnPatterns:
-    """Finds matches of a user's patterns, by kind or not: the group `secret`, else the whole match."""
+    """Finds matches of a user's patterns, optionally by kind: the group `secret`, or else the whole match."""
 
     def __init__(self, patterns: Sequence[str] | Mapping[str, str]) -> None:
         if isinstance(patterns, Mapping):
@@ -88,7 +88,7 @@ class OwnPatterns:
             self._patterns = [("own pattern", pattern) for pattern in numbered_patterns("redaction_patterns", patterns)]
 
     def find(self, text: str) -> Iterator[Span]:
-        """Return where the patterns match."""
+        """Yield the spans of matches."""
         for kind, pattern in self._patterns:
             for start, end in pattern.spans(text):
                 if start < end:

@@ -1,4 +1,4 @@
-"""The redactor: what any of its detectors finds is replaced, except what a user allows."""
+"""The redactor: it replaces everything that its detectors find, except texts that a user allows."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -19,20 +19,20 @@ from learning_memory_server.redaction.tokens import SHORTEST, SHORTEST_UNKNOWN, 
 from learning_memory_server.system.invisible import INVISIBLE
 
 _CUT: Final = re.compile(
-    # The indentation of the next line goes too, unless it keeps an option apart. In JSON, both are escaped.
+    # The indentation of the next line is removed, too, unless it separates an option. In JSON, both are escaped.
     r"\\(?:\r?\n|\\(?:\\r)?\\n)(?:[ \t]+(?![\s-]))?"
     rf"|{INVISIBLE}+"
     r"|\\u(?:00ad|061c|200[b-f]|202[a-e]|206[0-9a-f]|fe0[0-9a-f]|feff)",
     re.IGNORECASE,
 )
-"""What cuts a secret in two without changing it: a line continued on the next, and invisible characters."""
+"""Characters that split a secret without changing it: a line continuation, and invisible characters."""
 
 
 def without_cuts(text: str) -> tuple[str, Callable[[Span], Span]] | None:
-    """Return the text without characters that cut secrets, and a function for original positions; None if unchanged."""
+    """Return the text without characters that split secrets, and a function to map spans back; None if unchanged."""
     if text.isascii() and "\\" not in text:
         return None
-    # Where the pieces between the cuts begin, and how far each of them was moved.
+    # The starts of the pieces between removed characters, and the shift of each piece.
     pieces, starts, shifts, end, length = [], [0], [0], 0, 0
     for cut in _CUT.finditer(text):
         pieces.append(text[end : cut.start()])
@@ -48,13 +48,14 @@ def without_cuts(text: str) -> tuple[str, Callable[[Span], Span]] | None:
     return ("".join([*pieces, text[end:]]), original) if pieces else None
 
 
-_ROUNDS: Final = 4  # How often a text is searched at most: what is found can lay bare what was not seen next to it
+_ROUNDS: Final = 4  # Maximum number of passes: a replacement can expose a secret next to it
 
 
 class DetectingRedactor:
-    """Replaces the findings of its detectors, except those that a match of `allowed` covers.
+    """Replaces the findings of its detectors, except those covered by a match of `allowed`.
 
-    Overlapping spans are replaced together, under the kind of the first detector: the most specific come first.
+    Overlapping spans are replaced as one, with the kind of the first detector: detectors are ordered from specific to
+    general.
     """
 
     def __init__(self, detectors: Sequence[Detector], allowed: Sequence[OwnPattern] = ()) -> None:
@@ -62,7 +63,7 @@ class DetectingRedactor:
         self._allowed = tuple(allowed)
 
     def redact(self, text: str) -> Redacted:
-        """Return the text without its secrets; redacting that again changes nothing."""
+        """Return the text without secrets. Idempotent."""
         kinds: Counter[str] = Counter()
         for _ in range(_ROUNDS):
             spans = self._spans(text)
@@ -84,7 +85,7 @@ class DetectingRedactor:
         return _merged(found)
 
     def _found(self, text: str) -> Iterator[tuple[Span, int]]:
-        """Yield what the detectors find, with the detector's rank."""
+        """Yield the detectors' findings, each with the rank of its detector."""
         for rank, detector in enumerate(self._detectors):
             for span in detector.find(text):
                 if span.start < span.end:
@@ -92,7 +93,7 @@ class DetectingRedactor:
 
 
 def build_redactor(patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequence[str] = ()) -> Redactor:
-    """Return the redactor of the settings. Raises `InvalidSettingsError` for an invalid or empty pattern."""
+    """Return a redactor for the settings. Raises `InvalidSettingsError` for an invalid or empty pattern."""
     return DetectingRedactor(
         [
             OwnPatterns(patterns),
@@ -107,17 +108,17 @@ def build_redactor(patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequ
 
 @cache
 def build_name_redactor() -> Redactor:
-    """Return a redactor of tokens in names, such as of a folder: only secrets by form."""
+    """Return a redactor for names, such as folder names: it finds only secrets with a distinctive form."""
     return DetectingRedactor([FormDetector(TOKENS, SHORTEST), FormDetector(STRUCTURES)])
 
 
 def _outside(
     found: Iterable[tuple[Span, int]], areas: Iterable[tuple[int, int]], *, covered: bool
 ) -> list[tuple[Span, int]]:
-    """Return the spans that no area touches or, if `covered`, covers."""
+    """Return the spans that no area overlaps or, if `covered`, that no area covers."""
     ordered = sorted(areas)
     starts = [start for start, _ in ordered]
-    # How far the areas reach up to each of them: many spans and areas take no longer than to sort them.
+    # The furthest end of the areas up to each one: this limits the time to that of sorting.
     reach = list(accumulate((end for _, end in ordered), max, initial=0))
 
     def is_inside(span: Span) -> bool:
@@ -129,7 +130,7 @@ def _outside(
 
 
 def _merged(found: Iterable[tuple[Span, int]]) -> list[Span]:
-    """Return the spans in order; overlapping ones are one."""
+    """Return the spans in order, with overlapping ones merged."""
     merged: list[tuple[Span, int]] = []
     for span, rank in sorted(found):
         if merged and span.start < merged[-1][0].end:

@@ -1,4 +1,4 @@
-"""Forms of secrets: tokens with the published prefix of a vendor, and keys known by their shape or context."""
+"""Forms of secrets: tokens with a vendor's published prefix, and keys recognized by shape or context."""
 
 import re
 from typing import Final
@@ -9,13 +9,13 @@ from learning_memory_server.redaction.values import has_all_sorts, is_random, is
 _WORD = r"[0-9A-Za-z]"
 _URL = r"[\w-]"
 _HEX = r"[0-9a-fA-F]"
-_END = r"(?![0-9A-Za-z])"  # After a fixed length: a longer string is something else
+_END = r"(?![0-9A-Za-z])"  # After a fixed length: longer strings are something else
 
-SHORTEST: Final = 18  # How long the shortest token of the table is; the tests hold it to that
+SHORTEST: Final = 18  # Length of the shortest token in the table, verified by tests
 
 TOKENS: Final[tuple[Form, ...]] = (
     # Clouds.
-    # The id half of a pair. It is not a secret by itself, but scanners for leaked secrets look for it.
+    # The id of a key pair. It is not secret, but scanners for leaked secrets search for it.
     token("aws access key", "AKIA ASIA ABIA ACCA", rf"[A-Z2-7]{{16}}{_END}"),
     token("aws access key", "A3T", rf"[A-Z0-9]{{17}}{_END}"),
     token("aws bedrock key", "ABSK", r"[A-Za-z0-9+/]{100,}={0,2}"),
@@ -47,7 +47,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     # Code, packages, builds.
     token("github token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"{_WORD}{{36,}}"),
     token("github token", "github_pat_", r"\w{36,}"),
-    # Since 2026 a JWT inside.
+    # Since 2026 with a JWT inside.
     token("github token", "ghs_", rf"\d+_eyJ{_URL}{{10,}}(?:\.{_URL}+){{2}}"),
     token(
         "gitlab token",
@@ -89,7 +89,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("openai key", "sk-proj- sk-svcacct- sk-admin- sk-None-", rf"{_URL}{{24,}}"),
     token("openrouter key", "sk-or-", rf"{_URL}{{32,}}"),
     token("langfuse key", "sk-lf-", rf"{_URL}{{32,}}"),
-    # OpenAI's first form; DeepSeek and others share it.
+    # OpenAI's first form, which DeepSeek and others share.
     token("api key", "sk-", rf"(?=[A-Za-z-]{{0,40}}\d){_WORD}{{32,}}"),
     token("hugging face token", "hf_ api_org_", rf"{_WORD}{{34}}{_END}"),
     token("replicate token", "r8_", rf"{_WORD}{{37,40}}{_END}"),
@@ -148,7 +148,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("databricks token", "dapi", rf"[0-9a-f]{{32}}(?:-\d)?{_END}"),
     token("databricks token", "dose", rf"[0-9a-f]{{32}}(?:-\d)?{_END}"),
     token("mapbox token", "sk.eyJ", rf"{_URL}{{20,}}\.{_URL}{{20,}}"),
-    # Watching.
+    # Monitoring.
     token("new relic key", "NRAK- NRAA- NRRA- NRSP-", r"[0-9A-Z]{26,40}"),
     token("new relic key", "NRII- NRIQ-", rf"{_URL}{{32}}"),
     token("new relic key", "NRJS-", r"[0-9a-f]{19}"),
@@ -175,9 +175,9 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("astra token", "AstraCS:", r"[\w:+/%-]{40,}"),
     token("firecrawl key", "fc-", rf"{_HEX}{{32}}{_END}"),
     token("adafruit key", "aio_", rf"{_WORD}{{28}}{_END}"),
-    token("jwt", "ZXlK", r"[\w+/-]{60,}={0,2}"),  # in base64 once more
+    token("jwt", "ZXlK", r"[\w+/-]{60,}={0,2}"),  # encoded in base64 twice
     token(
-        # Names may begin like these, so only a random body counts.
+        # Names may begin with these prefixes, so only a random body counts.
         "api token",
         "AIK_CI_ api_live. api_live_ca. api_live_us. apk_user_ apk_ BSA CCDB1_ cog_ dvc_server_ fio-u- "
         "gcntfy- lip_ mercury_production_ mergify_application_key_ os_v2_app_ os_v2_org_ p8e- "
@@ -201,13 +201,13 @@ _IDENTIFIERS: Final = re.compile(
     |pi|pm|asst|thread|chatcmpl|ver|conv|item|node|gid)\d{0,3}[_-]""",
     re.VERBOSE,
 )
-"""Beginnings of public texts, or of identifiers."""
+"""Prefixes of public texts and of identifiers."""
 
-SHORTEST_UNKNOWN: Final = 34  # How long the shortest of them is: three characters, a sign, and 30 more, or 40
+SHORTEST_UNKNOWN: Final = 34  # Minimum length of unknown tokens: three characters, a separator, and at least 30 more
 
 UNKNOWN: Final[tuple[Form, ...]] = (
     Form(
-        # Identifiers in that form are shorter. What is assigned to a token's name is judged by that name.
+        # Identifiers of this form are shorter. A value assigned to a token's name is judged by the name.
         "token",
         "_|-",
         r"(?<![\w/.-])(?<!cursor=)(?<!oken=)(?:"
@@ -224,7 +224,7 @@ UNKNOWN: Final[tuple[Form, ...]] = (
         near=r"token|secret|credential|api[ _-]?key|auth|40[13]",
     ),
 )
-"""Tokens of vendors that are not in the table: a prefix and a random body, the form that most vendors use now."""
+"""Tokens of unlisted vendors: a prefix and a random body, the form that most vendors now use."""
 
 
 def _is_key_body(value: str) -> bool:
@@ -232,7 +232,7 @@ def _is_key_body(value: str) -> bool:
 
 
 def _is_aws_secret(value: str) -> bool:
-    # 40 characters may as well be a hash, a path or a word in camel case.
+    # 40 characters may also be a hash, a path or a word in camel case.
     return (
         is_real_token(value)
         and not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value)
@@ -249,12 +249,12 @@ STRUCTURES: Final[tuple[Form, ...]] = (
     anywhere(
         "private key",
         "private key",
-        # The body ends at the next row of dashes, so that many beginnings without an end take linear time.
+        # The body ends at the next row of dashes, so that many unterminated beginnings take linear time.
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----",
         _is_key_body,
     ),
     anywhere(
-        # A key that was cut off, or has another end.
+        # A truncated key, or one with a different end.
         "private key",
         "private key|private-lines",
         r"(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d+)"
@@ -285,7 +285,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
     Form("google chat webhook", "chat.googleapis", r"chat\.googleapis\.com/\S{1,200}?token=(?P<secret>[\w%-]{30,})"),
     anywhere("zapier webhook", "hooks.zapier", r"hooks\.zapier\.com/hooks/catch/(?P<secret>\d+/\w{6,})"),
     anywhere(
-        # In a URL it follows the word bot.
+        # In a URL, it follows the word "bot".
         "telegram token",
         ":aa",
         r"(?:(?<![0-9A-Za-z])|(?<=bot)|(?<=\\[nrt]))\d{8,10}:AA[\w-]{32,34}(?![\w-])",
@@ -317,7 +317,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
     Form("terraform token", ".atlasv1.", r"[0-9A-Za-z]{14}\.atlasv1\.[\w=-]{60,}"),
     anywhere("azure client secret", "q~", r"[\w~.]{3}[78]Q~[\w~.-]{31,34}(?![\w~])"),
     Form(
-        # 64 bytes, as SHA-512 has: account keys of Storage, Cosmos DB, Batch.
+        # 64 bytes, like SHA-512: account keys of Storage, Cosmos DB, Batch.
         "azure key",
         "==",
         r"(?<![A-Za-z0-9+/])(?<!sha512-)[A-Za-z0-9+/]{86}==",
@@ -332,7 +332,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         r"|[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4})(?![\w+/])",
     ),
     anywhere(
-        # It has no prefix.
+        # A key without a prefix.
         "aws secret key",
         "aws|akia|asia|secret|s3|iam",
         r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])",

@@ -1,4 +1,4 @@
-"""Strings that can be a secret's value: not placeholders, not names, not expressions, not ordinary words."""
+"""Strings that can be the value of a secret: not placeholders, names, expressions or ordinary words."""
 
 import itertools
 import re
@@ -6,7 +6,7 @@ from typing import Final
 
 from learning_memory_server.redaction.base import word_set
 
-LONGEST_PASSWORD: Final = 256  # Characters. Anything longer is not a password.
+LONGEST_PASSWORD: Final = 256  # Characters. Longer strings are not passwords.
 
 _REFERENCE: Final = re.compile(
     r"""\$\w+$ | <[^<>]*>?$ | \{[^{}]*\}?$ | \[ | %\(\w+\)[sd]$ | \W{1,3}%[sdr](?!\w) | %\w+%$ | %[sdrv](?!\w) | \#\{
@@ -14,27 +14,27 @@ _REFERENCE: Final = re.compile(
     | (?-i:[!*@&][A-Z]?[a-z_]+[a-z]$) | \\u?[0-9a-f]{0,4}$""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""A variable, a template, or where a secret is kept."""
+"""A variable, a template, or the location of a secret."""
 
 _TEMPLATES: Final = ("${", "#{", "$(", "{{")
 
 _EXPRESSION: Final = re.compile(
     r"""!?[A-Za-z_$][\w$]*+(?:(?:\.|->|::|\?\.|!\.)[A-Za-z_$][\w$]*+)*+(?:[(\[{]|[;,)\]}]*+$)""", re.VERBOSE
 )
-"""A name, a path of names, or a call. Random strings can look like a name; see `is_random`."""
+"""A name, a dotted name, or a call. A random string can look like a name; see `is_random`."""
 
 _WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{3,}\d{3,}|[A-Z][a-z]+[_-]?[A-Za-z]+\d{2,}")
-"""What people choose for a password, and seldom for a variable."""
+"""Typical passwords that people choose, rarely used as variable names."""
 
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
 WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CONSONANTS: Final = re.compile(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{7}")
-"""More in a row than names have, except abbreviations."""
+"""More consecutive consonants than in names, except abbreviations."""
 
 _TYPE: Final = re.compile(r"(?:Key|Token|Secret|Password|Credential)s?(?![a-z])")
-"""A word in a type's or a function's name."""
+"""Words in the names of types and functions."""
 
-_REGEX: Final = re.compile(r"\(\?|\[\^?\\?\w-|\\[dws]")  # What only a regular expression holds
+_REGEX: Final = re.compile(r"\(\?|\[\^?\\?\w-|\\[dws]")  # Occurs only in regular expressions
 
 _PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\w.@ -]*)+$")
 _FILE: Final = re.compile(
@@ -50,12 +50,12 @@ _EXAMPLE: Final = re.compile(
     |dummy|insert[_-]|todo\b|fixme|goes[_ -]?here|not[_ -]?a?[_ -]?real|\bmy[_-]|\bfake|sample|_here$""",
     re.VERBOSE,
 )
-"""Searched for in lower case: ignoring the case takes ten times as long."""
+"""Matched in lower case: ignoring case takes ten times as long."""
 
 _OF_EXAMPLES: Final = tuple(
     "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()
 )
-"""A text without any of these is not an example; looking for them takes a tenth of the time."""
+"""A text without any of these is not an example. This check takes a tenth of the time."""
 
 _ROLES: Final = word_set(
     "password passwd pass pwd passphrase passcode secret secrets token tokens key keys apikey credential credentials "
@@ -71,13 +71,13 @@ _COMMON: Final = _ROLES | word_set(
     "saml2 http2 tls12 tls13 x509 ipv4 ipv6 k8s ec2 utf16 utf32 base32 win32 int32 int64 uint8 uint32 uint64 float32 "
     "float64 log4j secp256k1 gpt4 gpt2 bert python3 argon2i web3 auth0 latin1"
 )
-"""Placeholders for a secret. Well-known example passwords are among them: they protect nothing."""
+"""Placeholders for a secret, including well-known example passwords, which protect nothing."""
 
 _PROSE: Final = _ROLES | word_set(
     "the and for not are was has had have can may must should will would than then that this with from your you our "
     "its all any but use used set enter type least more must characters letters field"
 )
-"""Words of sentences, which phrases of random words lack."""
+"""Common words in sentences, which random phrases lack."""
 
 _AFTER_NAMES: Final = _PROSE | word_set(
     "is in as to or by on of so if it be at an does do was were been being it's can cannot could without because "
@@ -102,7 +102,7 @@ _ASCENDING: Final = ["0123456789", "1234567890", "abcdefghijklmnopqrstuvwxyz", "
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether the value stands for another: a variable, a template, a location, an example, a hash."""
+    """Whether the value stands for another one: a variable, a template, a location, an example, a hash."""
     lowered = value.lower().strip("\"'`*_.,:;!?")
     if (
         lowered in _COMMON
@@ -127,7 +127,7 @@ def _has_example(lowered: str) -> bool:
 
 
 def is_real_token(value: str) -> bool:
-    """Return whether a token of the right form was not made up for a document."""
+    """Whether a token of the right form is real, not an example in a document."""
     lowered = value.lower()
     return not (
         len(set(value)) < min(8, len(value) // 2)
@@ -137,7 +137,7 @@ def is_real_token(value: str) -> bool:
 
 
 def has_all_sorts(value: str) -> bool:
-    """Return whether there are digits in a value, and letters of both cases."""
+    """Whether a value contains digits, upper case and lower case letters."""
     return all(re.search(sort, value) for sort in ("[a-z]", "[A-Z]", r"\d"))
 
 
@@ -147,31 +147,31 @@ def is_uuid(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Return whether letters and digits alternate too often to be written by hand."""
+    """Whether letters and digits alternate too often for handwritten text."""
     characters = [character for character in value if character.isalnum()]
     if len(characters) < 8 or not value.isascii():
         return False
     changes = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(characters))
     if changes >= max(3, len(characters) // 9):
         return True
-    # Without digits, only the case can tell; names change it at most once in three letters.
+    # Without digits, only the case distinguishes; names change it at most once in three letters.
     turns = sum(a.isupper() != b.isupper() for a, b in itertools.pairwise(characters))
     words = WORDS.findall(value)
     if min(map(len, words), default=0) > 2:
         return False
     if turns > max(5, len(characters) // 3) or (turns > 5 and _CONSONANTS.search(value)):
         return True
-    # Words of a name in camel case have three letters and more; those of a random string with a digit have two.
+    # Words of a name in camel case have at least three letters; those of a random string with a digit have two.
     return len(characters) >= 10 and turns > 1 and len(words) * 2.4 >= len(characters)
 
 
 def is_call(value: str) -> bool:
-    """Return whether an unquoted value is a call or an index."""
+    """Whether an unquoted value is a call or an index expression."""
     return _CALL.match(value) is not None and not _has_signs(value)
 
 
 def is_expression(value: str) -> bool:
-    """Return whether an unquoted value is code: a name, an attribute, an index, a call."""
+    """Whether an unquoted value is code: a name, an attribute, an index, a call."""
     found = _EXPRESSION.match(value)
     if found is None or _has_signs(value):
         return False
@@ -181,7 +181,7 @@ def is_expression(value: str) -> bool:
 
 
 def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
-    """Return whether a value of a password's name is one, more readily with certain ends; `word` allows one word."""
+    """Whether the value after a password's name is a password; `word` also accepts a single word."""
     if (
         not (4 if quoted else 6) <= len(value) <= LONGEST_PASSWORD
         or any(character.isspace() for character in value)
@@ -197,12 +197,12 @@ def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether a value is random, with digits and letters of both cases: neither a name nor a hash in hex."""
+    """Whether a value is random, with digits and letters of both cases, and neither a name nor a hexadecimal hash."""
     return re.fullmatch(r"[\w+=~-]{20,400}", value) is not None and has_all_sorts(value) and is_key(value, strict=True)
 
 
 def is_phrase(value: str) -> bool:
-    """Return whether a quoted text under a password's name is a phrase of random words, and not a sentence."""
+    """Whether a quoted text after a password's name is a phrase of random words, not a sentence."""
     words = value.split(" ")
     return (
         3 < len(words) <= 24
@@ -213,12 +213,12 @@ def is_phrase(value: str) -> bool:
 
 
 def is_prose(value: str) -> bool:
-    """Return whether a value is a word that follows the name of an option in a sentence."""
+    """Whether a value is an ordinary word after the name of an option in a sentence."""
     return value.lower().strip("\"'`*_.,:;!?()") in _AFTER_NAMES
 
 
 def is_spoken_password(value: str) -> bool:
-    """Return whether a word in prose can only be a password: letters, digits, and case or symbols mixed."""
+    """Whether a word in prose can only be a password: letters, digits, and mixed case or symbols."""
     if not 6 <= len(value) <= 128 or re.match(r"[\w.-]+=", value):
         return False
     letters, digits = re.search(r"[A-Za-z]", value), re.search(r"\d", value)
@@ -232,7 +232,7 @@ def is_spoken_password(value: str) -> bool:
 
 
 def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
-    """Return whether a value of a key's name is one: a long random value if `strict`; `quoted` ends are certain."""
+    """Whether the value after a key's name is a key; if `strict`, it must be long and random."""
     if (
         not value.isascii()
         or any(character.isspace() for character in value)
@@ -251,7 +251,7 @@ def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
 
 
 def _has_signs(value: str) -> bool:
-    """Return whether the value has letters, digits and many signs, as Django's keys have."""
+    """Whether the value has letters, digits and many symbols, like Django's keys."""
     return (
         len(value) >= 16
         and len(set(re.findall(r"[!@#$%^&*+=~?|-]", value))) > 2

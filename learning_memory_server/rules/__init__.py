@@ -1,1 +1,1 @@
-"""Rules of a person: made from sentences, met at calls, and counted."""
+"""Rules of a person: made from sentences, applied to calls, and counted."""

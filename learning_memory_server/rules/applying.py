@@ -1,4 +1,4 @@
-"""Apply the accepted rules to the events of sessions: judge calls, learn how the work goes, and count."""
+"""Apply the accepted rules to the events of sessions: judge calls, track the state of the work, and count breaches."""
 
 import os
 import posixpath
@@ -31,12 +31,12 @@ log = structlog.get_logger()
 
 _COMMANDS: Final = frozenset({TriggerKind.COMMAND, TriggerKind.ERROR})
 _ENDS: Final = frozenset({TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
-_NOTICE: Final = "<task-notification"  # How a prompt begins that the client writes when a task in the background ends
+_NOTICE: Final = "<task-notification"  # The beginning of a prompt that the client writes when a background task ends
 
 
 @dataclass(eq=False)
 class Rules:
-    """The accepted rules, and how they fare in all sessions."""
+    """The accepted rules and their counts over all sessions."""
 
     log: RuleLog
     counts: RuleCounts
@@ -44,19 +44,19 @@ class Rules:
     clock: Clock
 
     def at_start(self, caller: Caller) -> list[Rule]:
-        """Return the rules that are shown at a start: the most broken first, then the newest."""
+        """Return the rules to show at a start: the most broken first, then the newest."""
         found = [each for each in self.log.accepted(caller.project) if each.when is When.SESSION]
         fared = self.counts.fared(found) if found else {}
         return sorted(found, key=lambda each: -(each.broken_before + fared[each.id].broken + fared[each.id].reminded))
 
     def on_topic(self, text: str, caller: Caller) -> list[Rule]:
-        """Return the rules whose topic a text names."""
+        """Return the rules with a topic that a text mentions."""
         found = [each for each in self.log.accepted(caller.project) if each.topic]
         named = set(terms(text)) if found else set[str]()
         return [each for each in found if not named.isdisjoint(term for word in each.topic for term in terms(word))]
 
     def observe(self, trigger: Trigger, caller: Caller, state: RuleSession) -> None:
-        """Learn from an event how the work goes."""
+        """Update the state of the work from an event."""
         agent = caller.agent or MAIN_AGENT
         state.folders = trigger.folders or state.folders
         if trigger.kind is TriggerKind.PROMPT and agent == MAIN_AGENT and not trigger.text.startswith(_NOTICE):
@@ -66,7 +66,7 @@ class Rules:
             state.forget_context(MAIN_AGENT)
 
     async def meet(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Meeting:
-        """Return which of the rules an agent meets at an act, what becomes of it, and count it."""
+        """Return the rules that apply to an act and the ruling on it, and count them."""
         agent = caller.agent or MAIN_AGENT
         if not rules:
             return Meeting()
@@ -78,7 +78,7 @@ class Rules:
         return self._at_end(rules, trigger, caller, state) if trigger.kind in _ENDS else Meeting()
 
     def save(self, counts: Sequence[RuleCount]) -> None:
-        """Write how rules fared. Counts that cannot be written are lost: the work goes on."""
+        """Write rule counts. Counts that cannot be written are lost, so that the work goes on."""
         if not counts:
             return
         try:
@@ -87,8 +87,8 @@ class Rules:
             log.warning("rules.not_counted", reason=type(problem).__name__)
 
     def _judged(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Judged:
-        """Return what a command or an edit breaks and follows."""
-        # A call waits for no disk: until somebody has looked, the folder of its session is that of the project.
+        """Return the rules that a command or an edit breaks and follows."""
+        # A call never waits for a disk: until the folders are known, the session's folder stands for the project.
         folders = state.folders or tuple(filter(None, [caller.folder]))
         folder = trigger.folder or caller.folder
         name, place = below(trigger.file and posixpath.join(folder, trigger.file), folders), below(folder, folders)
@@ -110,13 +110,13 @@ class Rules:
         return found
 
     async def _ended(self, rules: Sequence[Rule], trigger: Trigger, caller: Caller, state: RuleSession) -> Meeting:
-        """Count a call that ran; its agent meets the rules that it breaks if it was not judged before."""
+        """Count a call that ran. If it was not judged before, return the broken rules to show."""
         agent = caller.agent or MAIN_AGENT
         was_known = trigger.key in state.waiting
         judged = None if was_known else self._judged(rules, trigger, caller, state)
         ended = state.ran(agent, trigger.key, self.clock(), judged)
         self._learn(rules, trigger, ended.act, state.agent(agent).work)
-        # An error has another answer.
+        # At an error, the agent gets other advice.
         is_told = not was_known and trigger.kind is not TriggerKind.ERROR
         meeting = state.tell(agent, ended.broken) if is_told else Meeting()
         if ended.broken:
@@ -124,12 +124,12 @@ class Rules:
         return meeting
 
     def _learn(self, rules: Sequence[Rule], trigger: Trigger, act: Act, work: Work) -> None:
-        """Note what has succeeded, so far as a rule wants something to come first."""
+        """Record a successful edit or command, as far as rules require an earlier step."""
         first = [form for each in rules if each.pattern for form in each.pattern.first]
         if not first and all(each.when is not When.DONE for each in rules):
             return
         if trigger.file:
-            # An edit outside of the project says nothing of its tests
+            # An edit outside the project does not make the project's tests outdated
             if not act.root or relative(act.file, ""):
                 work.edited(act.file)
         elif not (trigger.error or trigger.is_background or shows_failure(trigger.command, trigger.output)):
@@ -142,7 +142,7 @@ class Rules:
             if rule.when is not When.DONE:
                 continue
             verdict = judge_end(rule.pattern, work) if rule.pattern else None
-            # No machine sees whether a rule without a pattern is followed: it is shown once, after an edit.
+            # Whether a rule without a pattern is followed cannot be checked: it is shown once, after an edit.
             is_plain = rule.pattern is None and work.is_edited
             if verdict or is_plain:
                 state.begin([rule], caller.project, self.clock(), self.counts.find)
@@ -150,19 +150,19 @@ class Rules:
                 state.ends[rule.id] = rule, verdict
             if (is_plain or verdict is Verdict.BROKEN) and rule.id not in state.reminded_at_end:
                 found.append(rule)
-        # Where nobody waits for the answer to a reminder, it would replace the result.
+        # In an unattended session, the answer to a reminder would replace the result.
         is_asked = caller.is_attended and not trigger.is_again
         return state.remind_at_end(found[: limits.CONTEXT_RULES]) if is_asked else Meeting()
 
     async def _kept(self, trigger: Trigger, act: Act, caller: Caller) -> str:
-        """Return a call as it may be kept: without secrets, and without folders of this machine."""
+        """Return a call in the form to store: redacted, and without folders of this machine."""
         call = trigger.command or f"edit {act.file}"
         (call,) = await self.redaction.pass_texts(whole_words(call, limits.RULE_CALL_EXAMINED))
         return shortened(tidied(one_line(call), caller.project, caller.folder), limits.COMMAND_MAX)
 
 
 def _from_root(script: Script, place: str) -> Script:
-    """Return a script whose files are relative to the project's root: it runs in a folder there."""
+    """Return a script with file paths relative to the project's root, for a script that runs in the folder `place`."""
     if not place or not any(each.writes for each in script.commands):
         return script
     commands = (
@@ -173,7 +173,7 @@ def _from_root(script: Script, place: str) -> Script:
 
 
 def _needed(script: Script, first: Iterable[CallForm]) -> Script:
-    """Return what rules need to remember of a script that has succeeded: no text that a command was given."""
+    """Return the parts of a successful script that rules need later, without messages and input."""
     commands = (
         replace(each, texts=(), input=each.input[:1])
         for each in script.commands
@@ -183,7 +183,7 @@ def _needed(script: Script, first: Iterable[CallForm]) -> Script:
 
 
 def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rule, Pattern]]:
-    """Return the rules with a pattern for calls that apply to this place."""
+    """Return the rules with a pattern for calls that apply in this folder."""
     commands = act.script.commands if act.script else ()
     written = [path for each in commands for path in (_in_project(each, act, place), *each.writes)]
     for rule in rules:
@@ -194,7 +194,7 @@ def _at_calls(rules: Iterable[Rule], act: Act, place: str) -> Iterable[tuple[Rul
 
 
 def _below(path: str, roots: Iterable[str]) -> str:
-    """Return a path relative to the first of the folders that has it, else the path itself."""
+    """Return a path relative to the first of the folders that contains it, otherwise the path itself."""
     path = posixpath.normpath(path.replace(os.sep, "/")) if path else ""
     for root in roots:
         if path == root:
@@ -205,5 +205,5 @@ def _below(path: str, roots: Iterable[str]) -> str:
 
 
 def _in_project(command: Command, act: Act, place: str) -> str:
-    """Return the folder of a command relative to the project's root, empty if that is elsewhere."""
+    """Return the folder of a command relative to the project's root, empty if it is outside."""
     return relative(posixpath.join(place, command.folder), act.root)

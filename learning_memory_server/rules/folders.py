@@ -9,12 +9,12 @@ from typing import Final
 
 from learning_memory_server.lessons.files.freshness import project_root
 
-_WORKTREES: Final = 200  # Worktrees that are looked at
-_POINTER_MAX: Final = 4_096  # Bytes of a file that names a folder
+_WORKTREES: Final = 200  # Maximum number of worktrees
+_POINTER_MAX: Final = 4_096  # Maximum bytes of a file that names a folder
 
 
 def folders_of(folder: str) -> tuple[str, ...]:
-    """Return a project's folders by the folder of a session: the top folder first, then other worktrees."""
+    """Return the folders of the project of a session's folder: the top folder first, then other worktrees."""
     root = project_root(folder)
     if root is None:
         return (folder,) if folder else ()
@@ -23,14 +23,14 @@ def folders_of(folder: str) -> tuple[str, ...]:
 
 
 def below(path: str, folders: Iterable[str]) -> str:
-    """Return a path relative to the innermost of the folders that has it, else the path itself."""
+    """Return a path relative to the innermost of the folders that contains it, otherwise the path itself."""
     path = os.path.normpath(path).replace(os.sep, "/") if path else ""
     found = max((each for each in folders if is_in(path, each)), key=len, default=None)
     return path if found is None else path[len(found) + 1 :]
 
 
 def is_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder, or is below it."""
+    """Whether a path is a folder or below it."""
     return f"{path}/".startswith(f"{folder}/")
 
 
@@ -47,7 +47,7 @@ def _worktrees(root: Path) -> list[str]:
 
 
 def _named_in(file: Path, prefix: str = "") -> Path | None:
-    """Return the path that a file has, which may be relative to its folder."""
+    """Return the path in a file, which may be relative to the file's folder; None if the file is missing or invalid."""
     with suppress(OSError, ValueError):
         if file.is_file():
             with file.open("rb") as opened:

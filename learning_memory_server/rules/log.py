@@ -1,4 +1,4 @@
-"""The rules in the journal, and how each fared in the sessions since."""
+"""The rules in the journal, and their counts in later sessions."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -11,17 +11,17 @@ from learning_memory_server.model.rule import Rule, RuleCount
 
 
 class RuleLog(Records[Rule]):
-    """The rules that a person has answered, and those that an archive brought."""
+    """The rules that a person has answered, and the imported ones."""
 
     def accepted(self, project: str) -> list[Rule]:
-        """Return the rules that apply in a project, the newest first."""
+        """Return the rules that apply in a project, newest first."""
         found = [each for each in self.all() if each.is_accepted and each.applies_in(project)]
         return sorted(found, key=lambda each: as_seen(each.changed_at), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Fared:
-    """How a rule has fared since it was accepted."""
+    """The counts of a rule since it was accepted."""
 
     sessions: int = 0
     followed: int = 0
@@ -30,21 +30,21 @@ class Fared:
     stopped: int = 0
 
     def plus(self, count: RuleCount, times: int = 1) -> "Fared":
-        """Return this with what a session has counted, or without it, -1 times."""
+        """Return the sum with a session's counts, multiplied by `times`: -1 subtracts them."""
         more = (1, count.followed, count.reminded, count.broken, count.stopped)
         return Fared(*(mine + times * each for mine, each in zip(astuple(self), more, strict=True)))
 
 
 class RuleCounts(Records[RuleCount]):
-    """How rules fared, a record for each rule and session. Sums are kept: there may be records of years."""
+    """Rule counts, one record for each rule and session. Sums are cached, since there may be years of records."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self._sums: dict[str, Fared] | None = None  # by rule
-        self._ids: dict[str, dict[str, None]] = {}  # the records of a rule, oldest first
+        self._ids: dict[str, dict[str, None]] = {}  # the record ids of a rule, oldest first
 
     def fared(self, rules: Iterable[Rule]) -> dict[str, Fared]:
-        """Return how each rule has fared, by its id."""
+        """Return the counts of each rule, by its id."""
         sums = self._summed()
         return {each.id: sums.get(each.id, Fared()) for each in rules}
 
@@ -55,7 +55,7 @@ class RuleCounts(Records[RuleCount]):
         return sorted(found, key=lambda each: as_seen(each.created_at))
 
     def add(self, *things: RuleCount, at: datetime | None = None) -> None:
-        """Write things to the log, all or none; see `Records`."""
+        """Append records to the log, all or none; see `Records`."""
         latest = {each.id: each for each in things}
         before = [known for name in latest if (known := self.find(name))]
         super().add(*things, at=at)
@@ -81,7 +81,7 @@ class RuleCounts(Records[RuleCount]):
 
 
 def total(counts: Iterable[RuleCount]) -> Fared:
-    """Return how a rule has fared in these sessions together."""
+    """Return the total counts of a rule in these sessions."""
     found = Fared()
     for each in counts:
         found = found.plus(each)

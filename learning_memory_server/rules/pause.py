@@ -1,4 +1,4 @@
-"""The time for which a person has switched rules off, in a file: it holds when the server starts again."""
+"""The time until which a person has switched rules off. It is stored in a file, so a restart of the server keeps it."""
 
 import json
 from collections.abc import Iterable
@@ -11,30 +11,30 @@ import structlog
 
 from learning_memory_server.system import files
 
-PAUSE: Final = "rules-off.json"  # The file, in the data folder
+PAUSE: Final = "rules-off.json"  # The file name in the data folder
 _ALWAYS: Final = datetime.max.replace(tzinfo=UTC)
 
 log = structlog.get_logger()
 
 
 class RulePause:
-    """Until when rules are off: in all sessions, or to the end of those that ran when they were switched off."""
+    """The pause of rules: for all sessions until a time, or for the sessions that ran when it began."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._until: datetime | None = None
-        self._sessions: set[str] = set()  # hashes of their names
+        self._sessions: set[str] = set()  # hashes of session names
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             kept = json.loads(files.content(path))
             self._sessions = set(map(str, kept["sessions"]))
             self._until = datetime.fromisoformat(kept["until"]) if kept["until"] else None
 
     def until(self, session: str) -> datetime | None:
-        """Return until when rules are off in a session, None if they are not."""
+        """Return the end of the pause for a session, None if rules are on."""
         return _ALWAYS if session in self._sessions else self._until
 
     def begin(self, until: datetime | None, running: Iterable[str]) -> None:
-        """Switch rules off until a time, which may be past; None: in the sessions that run, to their end."""
+        """Switch rules off until a time, which may be past; with None, until the running sessions end."""
         if until is None:
             self._sessions |= set(running)
         else:
@@ -42,7 +42,7 @@ class RulePause:
         self._save()
 
     def end(self, session: str) -> None:
-        """Forget a session that has ended."""
+        """Drop a session that has ended."""
         if session in self._sessions:
             self._sessions.discard(session)
             self._save()
@@ -52,5 +52,5 @@ class RulePause:
         try:
             files.replace(self._path, json.dumps(kept).encode())
         except OSError as error:
-            # Off they are, until this server ends
+            # Rules stay off until this server stops
             log.warning("rules.pause_not_kept", reason=type(error).__name__)

@@ -1,1 +1,1 @@
-"""Lessons that belong to a repository: one immutable file for each change, read only where a person has said so."""
+"""Lessons in a repository: one immutable file for each change, read only with a person's permission."""

@@ -1,4 +1,4 @@
-"""Checks of shared lessons: refusals, and questions to a person; used on sharing, in CI, and on reading."""
+"""Check shared lessons, when they are shared, in CI, and when they are read: refusals, and questions to a person."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ from learning_memory_server.system.invisible import bare, hides
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return what finds each reason to refuse a bare text: marks are letters in some languages, disguises in others."""
+    """Return an expression for each reason to refuse a text without combining marks, which could disguise words."""
     found = tomllib.loads(Path(__file__).with_name("refused.toml").read_text("utf-8"))
     return {
         reason: re.compile(bare("|".join(f"(?:{each})" for each in patterns)), re.IGNORECASE | re.MULTILINE)
@@ -28,12 +28,12 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 _NOT_A_NAME: Final = re.compile(r"[^\w .'-]+|_")
 _NAME_MAX: Final = 40
 _RANDOM: Final = re.compile(r"\b[A-Za-z0-9]{12,}\b")
-_KEY_LEAST: Final = 24  # Letters and digits of a key that does not have all sorts of them: a short commit is none
-_ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")  # Their letters look alike
+_KEY_LEAST: Final = 24  # Minimum letters and digits of a key that lacks mixed case: a short commit hash is not a key
+_ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")  # Scripts with similar letters
 
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
-    """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
+    """Yield the reasons against sharing or reading a file, each with the offending words, which may be secret."""
     yield from dict(each for text in file.texts.values() for each in _objections(text, redactor)).items()
 
 
@@ -54,7 +54,7 @@ def _objections(text: str, redactor: Redactor) -> Iterator[tuple[str, str]]:
 
 @lru_cache
 def named(name: str) -> str:
-    """Return the name of an author or a branch as it may be shown; nothing if it would be more than a name."""
+    """Return the name of an author or a branch in a form safe to show; empty if it may be more than a name."""
     plain = " ".join(_NOT_A_NAME.sub(" ", name).split())
     return "" if len(plain) > _NAME_MAX or any(each.search(bare(plain)) for each in _patterns().values()) else plain
 
@@ -67,8 +67,8 @@ _SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[@+./_-]+")
 
 @lru_cache
 def told_name(name: str) -> str:
-    """Return the name of a file or a branch as it may be told; nothing if it could say something."""
-    # With spaces, three words in a row would be a sentence.
+    """Return the name of a file or a branch if it is safe to show to an agent; empty if it may contain a message."""
+    # With spaces, three consecutive words would form a sentence.
     if not _NAME.fullmatch(name) or _THREE_WORDS.search(_ENDING.sub("", name)):
         return ""
     words = bare(_SEAMS.sub(" ", name))
@@ -97,7 +97,7 @@ _ORDINARY: Final = re.compile(
 
 
 def doubtful(file: SharedFile, names: Iterable[str]) -> list[str]:
-    """Return what a person is asked about: home folders, private hosts, addresses, and these names."""
+    """Return the words to ask a person about: home folders, private hosts, addresses, and these names."""
     text = " ".join(file.texts.values())
     found = [match[0] for match in _ASKED.finditer(text)]
     known = [name for name in set(names) if len(name) >= _NAME_LEAST and not _ORDINARY.fullmatch(name)]
@@ -106,5 +106,5 @@ def doubtful(file: SharedFile, names: Iterable[str]) -> list[str]:
 
 
 def parts_of(names: Iterable[str]) -> set[str]:
-    """Return names, and the words that they consist of: people are called by either."""
+    """Return names and their parts, since people are called by either."""
     return {part for name in names for part in (name, *re.split(r"[\s.@]+", name.partition("@")[0]))}

@@ -1,6 +1,6 @@
-"""A shared file: a lesson or a verdict about one; FORMAT.md describes it. Other forms are refused.
+"""A shared file: a lesson or a verdict about a lesson, as described in FORMAT.md. Other formats are refused.
 
-Git takes similar files for renamed ones and finds conflicts, so the spacing and widths make each file different.
+Git treats similar files as renames and finds conflicts, so spacing and line widths vary to make each file different.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 
-FOLDER: Final = ".learning-memory/lessons"  # Where the files are in a repository
-_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")  # Lower case: some systems do not tell the case
+FOLDER: Final = ".learning-memory/lessons"  # The folder in a repository
+_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")  # Lower case: some file systems ignore case
 _WIDTHS: Final = 62, 90  # Columns
 
 
 class FileKind(StrEnum):
-    """What a file says."""
+    """The kinds of shared files."""
 
     LESSON = "lesson"
     VALUE = "value"
@@ -57,7 +57,7 @@ _FIELDS: Final = {
     "about": _DIGEST,
     "evidence": _DIGEST,
 }
-"""The fields that some kinds have."""
+"""The fields of certain kinds of files."""
 _FIRST: Final = re.compile(
     rf"^<!-- learning-memory: 1; date: (?P<date>\d{{4}}-\d\d-\d\d); id: {_DIGEST}; kind: (?P<kind>{'|'.join(FileKind)})"
     + "".join(f"(?:; {name}: (?P<{name}>{values}))?" for name, values in _FIELDS.items())
@@ -72,11 +72,11 @@ _NEEDED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedEntry(Ghap):
-    """A shared lesson as an entry, which searches find along with your own.
+    """A shared lesson as an entry, which searches find together with own entries.
 
     Attributes:
-        author: The author of its merge into the default branch; empty if unknown.
-        branch: Its branch, if that is not the default branch.
+        author: The author of its merge into the default branch, empty if unknown.
+        branch: Its branch, if different from the default branch.
         confirmations: The number of other authors who confirm it.
         contradictions: The number of other authors who contradict it.
     """
@@ -88,12 +88,12 @@ class SharedEntry(Ghap):
 
     @property
     def is_settled(self) -> bool:
-        """Whether more others confirm than contradict it."""
+        """Whether more other authors confirm than contradict it."""
         return self.confirmations > self.contradictions
 
     @property
     def shared(self) -> str:
-        """The origin as an agent reads it. Git's name of the author can be forged."""
+        """The origin in words for an agent. Git's author names can be forged."""
         counts = ("confirmation", self.confirmations), ("contradiction", self.contradictions)
         said = "".join(f", {count} {noun}{'s' * (count > 1)}" for noun, count in counts if count)
         where = f"not merged, on {self.branch}" if self.branch else f"merged by {self.author or 'unknown'}"
@@ -106,7 +106,7 @@ class SharedFile:
 
     Attributes:
         date: ISO 8601.
-        texts: The text below each heading, on one line; the title is below the empty one.
+        texts: The text below each heading, on one line; the title has an empty heading.
         fields: `outcome`, `domain`, `strategy`, `cause` of a lesson; `about` and `evidence`, digests, of a verdict.
     """
 
@@ -117,18 +117,18 @@ class SharedFile:
 
     @cached_property
     def content(self) -> str:
-        """A digest of its content, the same for all copies."""
+        """A digest of its content, identical for all copies."""
         said = [self.kind, sorted(self.fields.items()), sorted(self.texts.items())]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
 
     @property
     def about(self) -> str:
-        """The content of the lesson that it is about, or that it corrects; empty for none."""
+        """The content digest of the lesson that it is about or corrects; empty if there is none."""
         return self.fields.get("about", "")
 
     @property
     def name(self) -> str:
-        """The file's name: its date, and what makes any change of it another file."""
+        """The file's name: its date and a digest, so that any change results in another name."""
         return f"{self.date}-{self.content[:16]}.md"
 
     def render(self) -> str:
@@ -154,14 +154,14 @@ class SharedFile:
 def shared_file(
     kind: FileKind, date: str, texts: Mapping[str, str | None], fields: Mapping[str, str | None] | None = None
 ) -> SharedFile:
-    """Return a file with these texts and fields, without those that are empty. Texts are put on one line."""
+    """Return a file with the given texts and fields, except empty ones. Texts are put on one line."""
     flat = {name: " ".join((text or "").split()) for name, text in texts.items()}
     given = {name: str(value) for name, value in (fields or {}).items() if value}
     return SharedFile(kind, date, {name: text for name, text in flat.items() if text}, given)
 
 
 def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
-    """Return what is shared of a resolved entry."""
+    """Return the shared file for a resolved entry."""
     end, lesson, cause = entry.outcome, entry.outcome.lesson, entry.outcome.root_cause
     texts = (
         *(entry.goal, entry.hypothesis, end.result, end.surprise, cause and cause.description),
@@ -183,22 +183,22 @@ def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
 
 
 def of_value(value: Value, corrects: str = "") -> SharedFile:
-    """Return what is shared of a value."""
+    """Return the shared file for a value."""
     texts = {TITLE: "A principle", "Lesson": value.text}
     return shared_file(FileKind.VALUE, f"{value.created_at:%Y-%m-%d}", texts, {"about": corrects})
 
 
 def verdict(kind: FileKind, about: SharedFile, entry: Ghap | None = None) -> SharedFile:
-    """Return a file that confirms, contradicts or withdraws a lesson, because of an entry: always the same file."""
+    """Return a file that confirms, contradicts or withdraws a lesson because of an entry. Deterministic."""
     date = f"{entry.outcome.resolved_at:%Y-%m-%d}" if entry else about.date
     evidence = hashlib.sha256(entry.id.encode()).hexdigest()[:32] if entry else None
     return shared_file(kind, date, {}, {"about": about.content, "evidence": evidence})
 
 
 def entry_of(file: SharedFile, identity: str, project: str, at: datetime | None = None, **marks: Any) -> SharedEntry:
-    """Return a lesson or a value as an entry, with its author and the like, of when it was merged, if that is known."""
+    """Return a lesson or a value as an entry. `at` is the time of its merge if known, `marks` are other attributes."""
     said, words = file.texts.get, file.fields.get
-    # Whoever writes a date can write one that is to come.
+    # The date in the file may be in the future.
     at = as_seen(at or datetime.fromisoformat(file.date).replace(tzinfo=UTC))
     afterwards = file.kind is FileKind.LESSON and "domain" not in file.fields
     takeaway, worked, cause = said("Lesson"), said("What worked"), words("cause")
@@ -225,7 +225,7 @@ def entry_of(file: SharedFile, identity: str, project: str, at: datetime | None 
 
 
 def parse(name: str, data: bytes | None) -> SharedFile | str:
-    """Return what a file says, or why it is refused, which quotes nothing of it. Without data it could not be read."""
+    """Parse a file, or return the reason to refuse it, which quotes nothing. `data` is None if it could not be read."""
     if not _NAME.fullmatch(name):
         return "its name is not a date and a digest in lower case"
     if data is None:
@@ -246,11 +246,11 @@ def parse(name: str, data: bytes | None) -> SharedFile | str:
     paths = texts.get("Files", "").split()
     longest = max(map(len, [*(text for heading, text in texts.items() if heading != "Files"), *paths]), default=0)
     is_whole = all(said) and _NEEDED.get(file.kind, {"about"}) <= {*texts, *fields}
-    # What was written afterwards has neither.
+    # Entries written afterwards have neither.
     is_whole &= ("domain" in fields) == ("strategy" in fields)
     if not is_whole or longest > limits.NARRATIVE_MAX or len(paths) > limits.ANCHORS_MAX:
         return "it lacks a part, or has one that is too long"
-    # Whatever the format does not know is not in what would be written.
+    # Anything unknown to the format is missing in the rendered text.
     if name != file.name or text.split() != file.render().split():
         return "its name or its id do not go with its content: it was changed after it was shared"
     return file

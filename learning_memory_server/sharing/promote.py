@@ -1,4 +1,4 @@
-"""A person's rule in a file that clients load: its lines there, and the change of the file, for `git apply`."""
+"""A person's rule in a file that clients load: its lines there, and a patch for `git apply`."""
 
 import difflib
 import re
@@ -11,21 +11,21 @@ _PATHS: Final = re.compile(r'---\r?\npaths: "[^"\n]*"\r?\n---\r?\n\r?\n')
 
 
 def promoted(text: str) -> dict[str, str]:
-    """Return the rules in a file, by the id of their source."""
+    """Return the rules in a file, by id."""
     return {rule[1]: rule[0] for rule in _RULE.finditer(text)}
 
 
 def with_rule(text: str, name: str, sentence: str, source: str) -> str:
-    """Return the file of rules with one more, under its id, by which a session knows that its client loads it."""
+    """Return the file with a rule added under its id, by which a session recognizes that its client loads the rule."""
     if name in promoted(text):
         return text
-    # An earlier version wrote that all rules are about some files; this one is not.
+    # An earlier version limited the file to some paths; this rule applies to all.
     whole = _PATHS.sub("", text, count=1) if _PATHS.match(text) else text
     return f"{_ended(whole)}<!-- {name}: {source} -->\n- {sentence}\n"
 
 
 def with_line(text: str, sentence: str) -> str:
-    """Return a file of a person's own with a sentence as its last item; as it is if it has that."""
+    """Return a person's own file with a sentence as its last list item; unchanged if it already has the sentence."""
     if any(line.lstrip("-* \t").strip() == sentence for line in text.splitlines()):
         return text
     last = text.rstrip().rpartition("\n")[2].lstrip()
@@ -34,7 +34,7 @@ def with_line(text: str, sentence: str) -> str:
 
 
 def patch(name: str, before: str | None, after: str) -> str:
-    """Return the change of a file, for `git apply`; nothing if there is none. A file that is not there is None."""
+    """Return a patch for `git apply`; empty without a change. `before` is None for a missing file."""
     names = ("/dev/null" if before is None else f"a/{name}", f"b/{name}")
     old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before or "", after))
     lines = difflib.unified_diff(old, new, *names)

@@ -1,6 +1,6 @@
-"""Lessons of others, which agents are shown as advice only with a person's yes, and the answers to them.
+"""Lessons of others, which agents get as advice only with a person's approval, and the answers to them.
 
-They are shared lessons, and lessons that an import brought.
+They are shared lessons and imported lessons.
 """
 
 from collections.abc import Iterator
@@ -24,31 +24,31 @@ _LATER: Final = timedelta(days=limits.LATER_DAYS)
 
 
 class AnswerableKind(StrEnum):
-    """Whose lesson it is."""
+    """The origin of a lesson."""
 
     SHARED = "shared"
     IMPORTED = "imported"
-    OWN = "own"  # A lesson of this machine: it needs no yes, and may get a `never`
-    VALUE = "value"  # A value: the same
+    OWN = "own"  # A lesson of this machine: it needs no approval, but may get a `never`
+    VALUE = "value"  # A value: like OWN
 
 
 @dataclass(frozen=True, slots=True)
 class Answerable:
-    """A lesson that a person may answer."""
+    """A lesson that a person can answer."""
 
     id: str
     kind: AnswerableKind
     project: str
-    text: str  # what agents would be shown, whole
-    about: str  # for which goal
-    fared: str  # whose it is
+    text: str  # the full text for agents
+    about: str  # its goal
+    fared: str  # its origin
     since: datetime
-    is_told: bool = False  # whether agents are shown it without a yes
+    is_told: bool = False  # whether agents get it without approval
 
 
 @dataclass(eq=False)
 class Review:
-    """The lessons that wait for an answer, and those that have one."""
+    """The lessons that wait for an answer, and the answered ones."""
 
     answers: Answers
     entries: ObservationCollector
@@ -56,21 +56,21 @@ class Review:
     values: Records[Value]
 
     def waiting(self, project: str, now: datetime) -> list[Answerable]:
-        """Return the lessons of a project that wait for an answer, the oldest first."""
+        """Return the lessons of a project that wait for an answer, oldest first."""
         found = [each for each in self._lessons(project) if not self._is_answered(each, now)]
         return sorted(found, key=lambda each: (each.since, each.id))
 
     def known(self, project: str) -> dict[str, Answerable]:
-        """Return the lessons of others in a project, answered or not, by their ids."""
+        """Return the lessons of others in a project, answered or not, by id."""
         return {each.id: each for each in self._lessons(project)}
 
     def find(self, name: str, project: str) -> Answerable:
-        """Return the lesson whose id this is, or begins with this: answered or not, of others or of this machine.
+        """Return the lesson with an id, which may be shortened: answered or not, of others or of this machine.
 
-        Of a value, the id is whole.
+        The id of a value must be complete.
 
         Raises:
-            NotFoundError: If no lesson and no value of the project has such an id, or several have.
+            NotFoundError: If the id matches no lesson or value of the project, or several.
         """
         known = self.known(project)
         own = next((each for each in self.entries.look_up([name]).found if each.resolution), None)
@@ -89,8 +89,8 @@ class Review:
         )
 
     def answer(self, item: Answerable, said: Said, at: datetime, *more: Answerable) -> None:
-        """Keep an answer, to one lesson or to several."""
-        # `later` is the default, also of a second review, and takes no answer back.
+        """Store an answer to one or more lessons."""
+        # `later` is the default even in a second review, and must not undo an answer.
         new = [each for each in (item, *more) if said is not Said.LATER or not self._is_answered(each, at)]
         self.answers.add(*(Answer(each.id, each.project, said, at) for each in new))
 

@@ -1,4 +1,4 @@
-"""The shared lessons of joined repositories, in a file of the data folder: nothing in a repository can join it."""
+"""The shared lessons of joined repositories, stored in the data folder so that no repository can join itself."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ from learning_memory_server.version import VERSION
 
 
 class SharedLesson(NamedTuple):
-    """A lesson that is there. Of its copies, the first name counts; `verdicts` has names of files, too, by kind."""
+    """A present lesson. `names` are its files, the first one counts; `verdicts` are the files of verdicts, by kind."""
 
     file: SharedFile
     names: list[str]
@@ -38,10 +38,10 @@ class SharedLesson(NamedTuple):
 
 
 def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
-    """Return the present lessons by content, sorted by name, whatever order the files came in.
+    """Return the present lessons by content, sorted by name, independent of the order of `files`.
 
-    A lesson is there while one of its copies is, and nothing withdraws or corrects it. What is withdrawn corrects
-    nothing. Verdicts of one kind on the same evidence count once.
+    A lesson is present if at least one of its copies exists, and no file withdraws or corrects it. A withdrawn lesson
+    corrects nothing. Verdicts of the same kind with the same evidence count once.
     """
     withdrawn = {file.about for file in files.values() if file.kind is FileKind.WITHDRAWS}
     lessons: dict[str, SharedLesson] = {}
@@ -60,25 +60,25 @@ def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
 
 T = TypeVar("T")
 
-SHARED: Final = "shared.json"  # The file, in the data folder
+SHARED: Final = "shared.json"  # The file name in the data folder
 _PREFIX: Final = "shared_"
-_DISCOUNT: Final = 0.05  # The loss of score until more others confirm than contradict it, or your own work does
+_DISCOUNT: Final = 0.05  # Subtracted from the score of an unsettled lesson without an own confirmation
 
 log = structlog.get_logger()
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """A joined repository, and its state at the last look.
+    """A joined repository, and its state when last read.
 
     Attributes:
         folder: One of its worktrees.
-        roots: The commits that its history begins with.
+        roots: The root commits of its history.
         branch: The branch of HEAD when it was joined.
-        version: The version that has looked at it.
-        remote: The remote of the default branch, as it was at first; None if unknown.
+        version: The program version that read it.
+        remote: The remote of the default branch at the first read; None if unknown.
         seen: A digest of the default branch's commit and of the trees.
-        checked: The reason why each content must not be read, by blob; empty if it may be.
-        left_out: The files of the default branch that are left out, and why; without a name, all of them.
+        checked: The reason to refuse each content, by blob; empty if it is accepted.
+        left_out: The refused files of the default branch, with reasons; an empty name means all files.
         entries: Its lessons.
     """
 
@@ -96,27 +96,27 @@ class Joined(msgspec.Struct, frozen=True):
 
 @dataclass(eq=False)
 class SharedLessons:
-    """Finds the shared lessons, and is their source for the index.
+    """The shared lessons, and their source for the index.
 
     Args:
-        file: Keeps the state; None for no shared lessons.
+        file: Stores the state; None to disable shared lessons.
         gate: Finds secrets.
-        changed: Called when the index has to change.
-        effects: Returns how often each thing misled and helped in your own work.
+        changed: Called when the index needs an update.
+        effects: Returns how often each item misled and helped in own entries, by id.
     """
 
     file: Path | None = None
     gate: RedactionGate = field(default_factory=RedactionGate)
     changed: Callable[[], None] = lambda: None
     effects: Callable[[], Mapping[str, tuple[int, int]]] = dict
-    joined: Mapping[str, Joined] = field(default_factory=dict, init=False)  # by git's folder
+    joined: Mapping[str, Joined] = field(default_factory=dict, init=False)  # by git folder
     entries: Mapping[str, SharedEntry] = field(default_factory=dict, init=False)  # by id
     _one: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _looked: float = field(default=-timeouts.SHARED_AGAIN, init=False)
 
     def __post_init__(self) -> None:
-        """Take what was read before."""
+        """Load the stored state."""
         with suppress(OSError, msgspec.MsgspecError):
             if self.file:
                 found = msgspec.json.decode(files.content(self.file), type=dict[str, Joined])
@@ -131,24 +131,24 @@ class SharedLessons:
             yield from (replace(each, payload={**each.payload, **marked}) for each in documents_of(entry))
 
     def forgotten(self) -> Iterator[str]:
-        """Yield nothing: what is no longer shared is known by its payload."""
+        """Yield nothing: lessons that are no longer shared are recognized by their payload."""
         return iter(())
 
     def knows(self, payload: Payload) -> bool:
-        """Return whether a point is of a shared lesson, of now or of earlier."""
+        """Whether a point belongs to a present or former shared lesson."""
         return str(payload.get("ghap_id")).startswith(_PREFIX)
 
     def matching(self, query: EntryQuery) -> list[Ghap]:
-        """Return the lessons that pass a filter."""
+        """Return the lessons that match a filter."""
         return [entry for entry in self.entries.values() if query.matches(entry)]
 
     def newest(self, project: str | None) -> list[SharedEntry]:
-        """Return the lessons of the default branches, latest first."""
+        """Return the lessons on default branches, latest first."""
         found = [each for each in self.entries.values() if not each.branch and project in {None, each.project}]
         return sorted(found, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 
     def allowed(self, project: str | None, answers: Answers | None) -> list[SharedEntry]:
-        """Return the lessons that agents may be told, latest first: after a yes, or confirmed by an entry of yours."""
+        """Return the lessons for agents, latest first: approved by a person, or confirmed by an own entry."""
         return [
             each
             for each in self.newest(project)
@@ -157,22 +157,22 @@ class SharedLessons:
         ]
 
     def discount(self, entry: Ghap) -> float:
-        """Return the loss of an entry's score: an unsettled shared lesson has one."""
+        """Return the amount to subtract from an entry's score, which is 0 except for unsettled shared lessons."""
         is_settled = not isinstance(entry, SharedEntry) or entry.is_settled
         return 0.0 if is_settled or self.is_confirmed(entry) else _DISCOUNT
 
     def is_confirmed(self, entry: Ghap) -> bool:
-        """Return whether an entry of your own says that a shared lesson helped."""
+        """Whether an own entry cites a shared lesson as helpful."""
         return bool(self.effects().get(entry.id, (0, 0))[1])
 
     def look(self) -> None:
-        """Begin to look whether git has something else by now, unless that was done a moment ago."""
+        """Start a refresh in the background, unless there was one recently."""
         if self.joined and monotonic() - self._looked >= timeouts.SHARED_AGAIN:
             self._looked = monotonic()
             self._task = asyncio.create_task(self.refresh())
 
     async def refresh(self) -> None:
-        """Read what is new in the repositories that are joined."""
+        """Read new files from the joined repositories."""
         async with self._one:
             for place, before in list(self.joined.items()):
                 try:
@@ -180,20 +180,20 @@ class SharedLessons:
                 except DeadlineExceededError as error:
                     log.info("shared.skipped", reason=error.message)
                     continue
-                # It may have been left meanwhile.
+                # The repository may have been left in the meantime.
                 if after != before and self.joined.get(place) == before:
                     self._set({**self.joined, place: after})
 
     async def join(self, folder: Path, project: str) -> Joined:
-        """Read a repository's shared lessons from now on, and return them. `InvalidInputError` without a commit."""
+        """Join a repository, read its shared lessons, and return them. Raises `InvalidInputError` without a commit."""
         place, joined = await _in_thread(partial(_found, folder, project))
         self._set({**self.joined, place: joined})
         await self.refresh()
         return self.joined[place]
 
     async def leave(self, folder: Path) -> Joined:
-        """Forget a repository's shared lessons. Raises `NotFoundError` if it is not joined."""
-        # The repository may be gone.
+        """Leave a repository and drop its shared lessons. Raises `NotFoundError` if it is not joined."""
+        # The repository may no longer exist.
         names = {await _in_thread(partial(tree.place_of, folder)), str(folder / ".git")}
         place = next((place for place in self.joined if place in names), None)
         if place is None:
@@ -229,18 +229,18 @@ def _found(folder: Path, project: str) -> tuple[str, Joined]:
 
 
 def _forgotten(joined: Joined) -> Joined:
-    """Return a repository as if nothing of it was read yet: another version may refuse more."""
+    """Return a repository in the unread state: another version of this program may refuse more files."""
     return Joined(joined.folder, joined.project, joined.roots, joined.branch, remote=joined.remote)
 
 
 def identity_of(project: str, content: str) -> str:
-    """Return the id of a shared lesson: the same for all who have it in the same project."""
+    """Return the id of a shared lesson, which is the same for everyone in the same project."""
     return f"{_PREFIX}{hashlib.sha256(f'{project} {content}'.encode()).hexdigest()[:16]}"
 
 
 def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
-    """Return what a repository has by now."""
-    # Not the worktree of the join, which may be gone.
+    """Return the present state of a repository."""
+    # Not the folder of the worktree, which may no longer exist.
     folder = Path(place)
     if before.remote is None:
         before = msgspec.structs.replace(before, remote=tree.remote_of(folder))
@@ -280,18 +280,18 @@ def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
             entries=list(_entries(before.project, sound, where, tree.merges(folder, commits[default]))),
         )
     except DeadlineExceededError:
-        # Git would be as late each time. What was read before stays.
+        # Git would time out each time. The earlier state is kept.
         return msgspec.structs.replace(before, seen=seen, left_out={"": "git took too long to say what it has"})
 
 
 def _entries(
     project: str, sound: Mapping[str, SharedFile], where: Mapping[str, str], merges: Mapping[str, tree.Merge]
 ) -> Iterator[SharedEntry]:
-    """Yield the lessons of the default branch, and those that others add."""
+    """Yield the lessons of the default branch, and those that other branches add."""
     main = state_of({name: file for name, file in sound.items() if not where[name]})
     for content, lesson in {**state_of(sound), **main}.items():
         author, at = merges.get(lesson.names[0], ("", None))
-        # Anybody can invent evidence: what counts is how many others say so.
+        # Evidence can be invented, so verdicts count by the number of other authors.
         confirming, contradicting = (
             len({merges[name][0] for name in names if name in merges} - {"", author})
             for names in lesson.verdicts.values()

@@ -1,4 +1,4 @@
-"""Git's data of a repository's shared files: names and sizes first, then each content once. It never fetches."""
+"""Git data about a repository's shared files: names and sizes first, then each content once. It never fetches."""
 
 import io
 import os
@@ -13,14 +13,14 @@ from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.sharing.files import FOLDER, SharedFile, parse
 from learning_memory_server.system import files, git as system, timeouts
 
-Merge: TypeAlias = tuple[str, datetime | None]  # Who merged a file, and when, as far as that is known
-_FILES_MAX: Final = 10_000  # How many files of a tree are looked at, the first by name
-_BRANCHES: Final = 30  # How many branches are looked at: those with the newest commits
-_READ_MAX: Final = 1 << 26  # Bytes that are read of all files together
+Merge: TypeAlias = tuple[str, datetime | None]  # The author and time of a merge, if known
+_FILES_MAX: Final = 10_000  # Maximum number of files of a tree, the first by name
+_BRANCHES: Final = 30  # Maximum number of branches, those with the newest commits
+_READ_MAX: Final = 1 << 26  # Maximum bytes of all files together
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """Return git's output, empty if it refuses. Raises `DeadlineExceededError` if git cannot be asked."""
+    """Return git's output, empty if git fails. Raises `DeadlineExceededError` if git cannot be run in time."""
     try:
         return system.git(folder, *arguments, given=given, seconds=timeouts.SHARED_GIT) or b""
     except OSError as error:
@@ -28,33 +28,33 @@ def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
 
 
 def line(folder: Path, *arguments: str, given: str = "") -> str:
-    """Return the text that git writes."""
+    """Return git's output as text."""
     return git(folder, *arguments, given=given.encode()).decode("utf-8", "replace").strip()
 
 
 def place_of(folder: Path) -> str:
-    """Return the folder in which git keeps a repository, which its worktrees share, or nothing if there is none."""
+    """Return a repository's git folder, which its worktrees share; empty if there is no repository."""
     found = line(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
     return str(Path(found).resolve()) if found else ""
 
 
 def top_of(folder: Path) -> Path:
-    """Return the top folder of a worktree; the folder itself if there is none."""
+    """Return the top folder of a worktree; the folder itself outside of a repository."""
     return Path(line(folder, "rev-parse", "--show-toplevel") or folder)
 
 
 def is_whole(place: Path) -> bool:
-    """Return whether the repository that git keeps in a folder has its history: a shallow clone has not."""
+    """Whether the repository with a git folder has its full history, unlike a shallow clone."""
     return not (place / "shallow").exists()
 
 
 def roots_of(place: Path, commit: str) -> list[str]:
-    """Return the commits that a history begins with, as far as they are there."""
+    """Return the root commits of a history; empty for a shallow clone."""
     return sorted(line(place, "rev-list", "--max-parents=0", commit, "--").split()) if is_whole(place) else []
 
 
 def remote_of(folder: Path) -> str | None:
-    """Return the remote whose default branch counts: `origin`, or the only one; "" without any, None for several."""
+    """Return the remote with the default branch: `origin`, or the only one; "" without any, None if ambiguous."""
     names = line(folder, "remote").splitlines()
     return "origin" if "origin" in names else "".join(names) if len(names) <= 1 else None
 
@@ -74,7 +74,7 @@ def branches(folder: Path, remote: str | None, local: str) -> tuple[str, dict[st
 
 
 def trees_of(folder: Path, commits: Mapping[str, str]) -> dict[str, str]:
-    """Return the trees of the shared files, by branch, each for the first branch that has it."""
+    """Return the trees of the shared files by branch. Each tree is listed for its first branch only."""
     given = "".join(f"{commit}:{FOLDER}\n" for commit in commits.values())
     said = line(folder, "cat-file", "--batch-check=%(objectname)", given=given).splitlines()
     first: dict[str, str] = {}
@@ -84,7 +84,7 @@ def trees_of(folder: Path, commits: Mapping[str, str]) -> dict[str, str]:
 
 
 def files_of(folder: Path, trees: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the branch and the blob of each file by name, of the first tree that has it; no blob if it is too long."""
+    """Return the branch and blob of each file by name, from the first tree with it. Long files have no blob."""
     found: dict[str, tuple[str, str]] = {}
     left = _READ_MAX
     for branch, tree in trees.items():
@@ -98,11 +98,11 @@ def files_of(folder: Path, trees: Mapping[str, str]) -> dict[str, tuple[str, str
 
 
 def contents(folder: Path, blobs: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of blobs, by id, as far as they are there."""
+    """Return the contents of existing blobs, by id."""
     said = io.BytesIO(git(folder, "cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs).encode()))
     found = {}
     for header in said:
-        # Of one that is missing there is no size.
+        # A missing blob has no size.
         if len(parts := header.split()) == len(("id", "type", "size")):
             found[parts[0].decode()] = said.read(int(parts[2]))
             said.read(1)
@@ -110,22 +110,22 @@ def contents(folder: Path, blobs: Iterable[str]) -> dict[str, bytes]:
 
 
 def merges(place: Path, commit: str) -> Mapping[str, Merge]:
-    """Return the author and date of each file of a branch, by name; none in a shallow clone."""
+    """Return the author and date of each file of a branch, by name; empty in a shallow clone."""
     how = ("--first-parent", "-m", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01%ct %an")
     found: dict[str, Merge] = {}
     merge: Merge = "", None
     for row in line(place, "log", *how, commit, "--", FOLDER).splitlines() if is_whole(place) else ():
         if row.startswith("\1"):
             seconds, _, author = row[1:].partition(" ")
-            # Anybody can write the date of a commit.
+            # The date of a commit may be in the future.
             merge = author, datetime.fromtimestamp(min(int(seconds or 0), time()), UTC)
         else:
-            found.setdefault(row.rpartition("/")[2], merge)  # The newest comes first: it brought what is there now
+            found.setdefault(row.rpartition("/")[2], merge)  # Newest first, so this merge added the present file
     return found
 
 
 def is_linked(top: Path, name: str) -> bool:
-    """Return whether a link is on the way from a worktree's top to a file in it, also one that leads to itself."""
+    """Whether the path from a worktree's top to a file contains a link, including one that leads to itself."""
     path, real = top / name, Path(os.path.realpath(top))
     steps = (path, *path.parents)[: len(Path(name).parts)]
     return Path(os.path.realpath(path)) != real / name or any(step.is_symlink() for step in steps)
@@ -136,13 +136,13 @@ _OF_PROGRAMS: Final = re.compile(
     r"|.*~|#.*#|.*\.(?:bak|orig|rej|sw[a-p]|tmp)|Thumbs\.db|desktop\.ini|Icon\r",
     re.IGNORECASE | re.DOTALL,
 )
-"""Names of files that git, editors and file managers leave in any folder, and that nothing obeys."""
+"""Files that git, editors and file managers create in any folder, and that have no effect."""
 
 
 def working_files(top: Path) -> dict[str, SharedFile | str]:
-    """Return the shared files of a worktree by name, each parsed, or the reason why it is none.
+    """Return the shared files of a worktree by name, each parsed, or the reason to refuse it.
 
-    Files that other programs leave in any folder are passed over.
+    Files that other programs create in any folder are ignored.
     """
     folder = top / FOLDER
     if not folder.is_dir():
@@ -154,5 +154,5 @@ def working_files(top: Path) -> dict[str, SharedFile | str]:
 
 
 def sound_files(top: Path) -> dict[str, SharedFile]:
-    """Return what the shared files of a worktree say, by name, without those that say nothing."""
+    """Return the valid shared files of a worktree, by name."""
     return {name: said for name, said in working_files(top).items() if isinstance(said, SharedFile)}

@@ -1,1 +1,1 @@
-"""Shell texts, read: which commands they run, with which words, texts and files."""
+"""Parse shell scripts: their commands, with words, texts and files."""

@@ -1,4 +1,4 @@
-"""The branch that a shell text has switched to, so far as it says."""
+"""The git branch that a shell script has switched to, as far as the text shows."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,7 +11,7 @@ _HEAD: Final = "HEAD"
 
 
 def switched(call: Call, words: tuple[str, ...], branch: str) -> str:
-    """Return the branch after a command; empty if it is not known any more."""
+    """Return the branch after a command; empty if it is unknown."""
     if call.program in programs.MOVES:
         return ""
     if call.program != "git" or not call.operands or call.operands[0] not in _SWITCHES or _is_elsewhere(call):
@@ -23,7 +23,7 @@ def switched(call: Call, words: tuple[str, ...], branch: str) -> str:
 
 
 def concerned(call: Call, branch: str) -> str:
-    """Return the branch that a commit changes, or a push that names no branch itself."""
+    """Return the branch that a commit changes, or that a push without a branch name sends."""
     if call.program != "git" or not call.operands or _is_elsewhere(call):
         return ""
     if call.operands[0] == "push":

@@ -1,4 +1,4 @@
-"""A command's words, read: its program, operands and options, what it runs, says and writes."""
+"""Parse the words of a command: its program, operands, options, inner commands, messages and written files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from learning_memory_server.shell import programs, wrappers
 
 Words = tuple[str, ...]
 Files = Callable[[str], str | None]
-"""Returns what was written to a file before."""
+"""Returns the content that the script has written to a file, None if unknown."""
 _FIND: Final = {"-exec", "-execdir", "-ok", "-okdir"}
-_LOOKS: Final = {"-v", "-V"}  # `command -v git` runs nothing
-_STDIN: Final = frozenset(("-", "/dev/stdin", ""))  # The parser drops a `-` in front of a heredoc
+_LOOKS: Final = {"-v", "-V"}  # `command -v git` does not run git
+_STDIN: Final = frozenset(("-", "/dev/stdin", ""))  # The parser drops a `-` before a heredoc
 
 
 @dataclass(slots=True)
@@ -22,29 +22,29 @@ class Call:
     """The parts of a command."""
 
     program: str
-    operands: list[str] = field(default_factory=list)  # sub-commands are operands, too
-    options: list[tuple[str, str]] = field(default_factory=list)  # each with its value, if it has one
-    letters: set[str] = field(default_factory=set)  # of short options, which may stand together
-    starts: list[int] = field(default_factory=list)  # where each operand stands among the words
+    operands: list[str] = field(default_factory=list)  # including sub-commands
+    options: list[tuple[str, str]] = field(default_factory=list)  # each with its value, empty if there is none
+    letters: set[str] = field(default_factory=set)  # of short options, which may be combined
+    starts: list[int] = field(default_factory=list)  # the index of each operand among the words
 
     def values(self, names: frozenset[str]) -> list[str]:
-        """Return the values of options with these names."""
+        """Return the values of the options with these names."""
         return [value for name, value in self.options if name in names]
 
     def has(self, name: str) -> bool:
-        """Return whether an option is there."""
+        """Whether the call has an option."""
         return any(name == each for each, _ in self.options)
 
 
 class Inner(NamedTuple):
-    """What a command runs: the words of another, or a text that a shell reads."""
+    """A command within a command: its words, or a text for a shell."""
 
     words: Words = ()
     text: str = ""
 
 
 def parsed(words: Words, more: str = "", most: int | None = None) -> Call:
-    """Return the parts of a command; `more` options take a value, and reading ends behind `most` operands."""
+    """Parse a command. `more` lists additional options with values, and parsing stops after `most` operands."""
     call = Call(words[0] if words else "")
     program = call.program
     own = frozenset(more.split())
@@ -61,7 +61,7 @@ def parsed(words: Words, more: str = "", most: int | None = None) -> Call:
             break
         if word == "-" or not (word.startswith("-") or word in values):
             if word.startswith("+") and program == "cargo":
-                continue  # The toolchain
+                continue  # A toolchain, such as `cargo +nightly`
             call.operands.append(word)
             call.starts.append(at - 1)
             values = _values_behind(program, call.operands, values) | own
@@ -71,7 +71,7 @@ def parsed(words: Words, more: str = "", most: int | None = None) -> Call:
 
 
 def _read_option(call: Call, word: str, following: str, values: frozenset[str]) -> int:
-    """Read an option, and return how many of the following words are its value."""
+    """Parse an option, and return the number of following words that are its value."""
     name, is_given, value = word.partition("=")
     if word.startswith("--") or call.program in programs.WHOLE or word in values:
         takes = not is_given and name in values
@@ -94,14 +94,14 @@ def _values(name: str) -> frozenset[str]:
 
 
 def _values_behind(program: str, operands: Sequence[str], values: frozenset[str]) -> frozenset[str]:
-    """Return which options take a value behind one more operand."""
+    """Return the options that take a value after one more operand."""
     if len(operands) == 1 and program in programs.GLOBAL_ONLY:
         values = frozenset()
     return values | _values(" ".join((program, *operands))) if len(operands) <= 2 else values
 
 
 def found_in(table: Mapping[str, object], call: Call) -> str:
-    """Return the longest key of a table that begins a command: a program, or one with its sub-commands."""
+    """Return the longest key of a table that a command begins with: a program, perhaps with sub-commands."""
     for length in (2, 1, 0):
         key = " ".join((call.program, *call.operands[:length]))
         if key in table:
@@ -110,7 +110,7 @@ def found_in(table: Mapping[str, object], call: Call) -> str:
 
 
 def inner(words: Words, given: str | None, files: Files) -> Iterator[Inner]:
-    """Yield what a command runs, so far as its words say; `given` is its input, and `files` are written before."""
+    """Yield the inner commands of a command, as far as known; `given` is its input, `files` are earlier writes."""
     program = words[0]
     if program == "find":
         yield from _found(words)
@@ -175,7 +175,7 @@ def _wrapped(words: Words, given: str | None) -> Iterator[Inner]:
 
 
 def wrapped(words: Words, names: frozenset[str]) -> Words:
-    """Return the words that one of these wrappers runs, nothing of another command."""
+    """Return the command that one of these wrappers runs; empty for any other command."""
     if not words or words[0].partition(" ")[0] not in {each.partition(" ")[0] for each in names}:
         return ()
     if found_in(wrappers.WRAPPERS, parsed(words, most=2)) not in names:
@@ -184,13 +184,13 @@ def wrapped(words: Words, names: frozenset[str]) -> Words:
 
 
 def is_assignment(word: str) -> bool:
-    """Return whether a word is `NAME=value`."""
+    """Whether a word is an assignment `NAME=value`."""
     name, is_given, _ = word.partition("=")
     return bool(is_given) and name.isidentifier()
 
 
 def texts_of(call: Call, given: str | None, files: Files) -> Words:
-    """Return a command's messages and bodies, a title before a body; git joins several to one."""
+    """Return a command's messages and bodies, a title before its body. Several messages of git are joined."""
     names = programs.TEXTS.get(found_in(programs.TEXTS, call), frozenset())
     if not names:
         return ()
@@ -207,7 +207,7 @@ def texts_of(call: Call, given: str | None, files: Files) -> Words:
 
 
 def written_by(call: Call) -> Iterator[str]:
-    """Yield the files that a command writes or removes, so far as its words say."""
+    """Yield the files that a command writes or removes, as far as its words show."""
     key = found_in(programs.WRITES, call)
     which = programs.WRITES.get(key)
     operands = [each for each in call.operands[key.count(" ") :] if each]
@@ -229,18 +229,18 @@ def written_by(call: Call) -> Iterator[str]:
         operands = [*operands, f"{folders[0]}/"]
     if operands[1:] and not _is_remote(operands[-1]):
         yield operands[-1]
-        # Of a folder with a slash, rsync copies what is in it
+        # rsync copies the content of a folder with a trailing slash
         yield from _into([each for each in operands if call.program != "rsync" or not each.endswith("/")], operands[-1])
 
 
 def _keeps(call: Call, key: str) -> bool:
-    """Return whether a command leaves all files as they are."""
+    """Whether a command changes no files."""
     is_dry = key in programs.DRY and (call.has("--dry-run") or "n" in call.letters)
     return is_dry or (key == "git rm" and call.has("--cached"))
 
 
 def _is_remote(operand: str) -> bool:
-    """Return whether an operand is a file on another machine: `host:/srv`."""
+    """Whether an operand is a file on another machine: `host:/srv`."""
     return ":" in operand[2:].partition("/")[0]
 
 
@@ -249,6 +249,6 @@ def _has_script(call: Call) -> bool:
 
 
 def _into(operands: Sequence[str], folder: str) -> Iterator[str]:
-    """Yield files in a folder, in case that it is one."""
+    """Yield the target files in a folder, in case the target is a folder."""
     if folder.endswith("/") or operands[2:] or folder == ".":
         yield from (str(PurePosixPath(folder, PurePosixPath(each).name)) for each in operands if each != folder)

@@ -1,4 +1,4 @@
-"""Whether a command runs in an environment of a project, in a container, or on another machine."""
+"""Whether a command runs in a project's environment, in a container, or on another machine."""
 
 from enum import StrEnum
 
@@ -6,21 +6,21 @@ from learning_memory_server.shell import calls, uses, wrappers
 
 
 class Via(StrEnum):
-    """How a command is reached that is not run by its bare name in this shell."""
+    """The ways to run a command, other than by its bare name in this shell."""
 
     NOTHING = ""
-    ENVIRONMENT = "environment"  # A path in it, or a runner such as `uv run`
+    ENVIRONMENT = "environment"  # By a path in it, or by a runner such as `uv run`
     CONTAINER = "container"  # Or another machine
 
 
 def by_path(path: str, via: Via) -> Via:
-    """Return how a program is reached that is called by a path."""
+    """Return how a program runs that is called by a path."""
     is_in = not via and not uses.ENVIRONMENTS.isdisjoint(path.split("/")[:-1])
     return Via.ENVIRONMENT if is_in else via
 
 
 def inside(words: calls.Words, via: Via) -> Via:
-    """Return how the commands are reached that a command runs."""
+    """Return how the inner commands of a command run."""
     key = calls.found_in(wrappers.WRAPPERS, calls.parsed(words, most=2))
     if via is Via.CONTAINER or key in wrappers.CONTAINERS:
         return Via.CONTAINER

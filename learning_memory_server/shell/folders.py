@@ -1,4 +1,4 @@
-"""The folders in which the commands of a shell text run, so far as the text says."""
+"""The folders in which the commands of a shell script run, as far as its text shows."""
 
 import posixpath
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from typing import Final
 from learning_memory_server.shell import calls, programs, wrappers
 
 REMOTE: Final = "/elsewhere"
-"""Stands for the folder of another machine."""
+"""A placeholder for folders on another machine."""
 UNKNOWN: Final = "/?"
-"""Stands for a folder that the text does not say. No folder has this name."""
+"""A placeholder for an unknown folder. No real folder has this name."""
 _NAMED: Final = (
     ("${CLAUDE_PROJECT_DIR}", ""),
     ("$CLAUDE_PROJECT_DIR", ""),
@@ -23,22 +23,22 @@ _NAMED: Final = (
     ("${HOME}", "~"),
     ("$HOME", "~"),
 )
-"""Beginnings of paths that are known without their values: the folder of the session, this one, and the home folder."""
+"""Prefixes of paths with a known meaning: the session's folder, the current folder, and the home folder."""
 _MOVES: Final = frozenset({"cd", "pushd"})
 _EXPANDED: Final = frozenset("$`")
 
 
 @dataclass(slots=True)
 class Folders:
-    """Follows a shell from folder to folder; all are relative to the one where the text starts, or whole."""
+    """Tracks the current folder of a shell. Folders are absolute, or relative to the script's first folder."""
 
     here: str = ""
     _before: list[str] = field(default_factory=list)
-    _made: set[str] = field(default_factory=set)  # repositories that the text has made
-    _trees: list[str] = field(default_factory=list)  # worktrees that the text has added
+    _made: set[str] = field(default_factory=set)  # repositories that the script creates
+    _trees: list[str] = field(default_factory=list)  # worktrees that the script adds
 
     def of(self, call: calls.Call, words: calls.Words, here: str) -> str:
-        """Return where a command works that is run in a folder: options such as `-C` name another."""
+        """Return the folder of a command that starts in `here`: options such as `-C` change it."""
         options = frozenset(programs.FOLDERS.get(call.program, "").split())
         if not options:
             return here
@@ -52,7 +52,7 @@ class Folders:
         return here
 
     def place(self, folder: str) -> tuple[str, str]:
-        """Return a folder as a command has it, and the repository there, if the text has made that."""
+        """Return the folder of a command, and the repository there if the script itself has created it."""
         if folder.startswith(REMOTE):
             return "", ""
         if tree := next((each for each in self._trees if _is_in(folder, each)), None):
@@ -60,7 +60,7 @@ class Folders:
         return folder, next((each for each in self._made if _is_in(folder, each)), "")
 
     def follow(self, call: calls.Call, folder: str) -> None:
-        """Note where the shell goes with a command, and which repositories the command makes in a folder."""
+        """Update the folder of the shell after a command, and record the repositories that it creates."""
         if call.program in _MOVES:
             before, self.here = self.here, self._target(call)
             self._before.append(before)
@@ -80,7 +80,7 @@ class Folders:
 
 
 def joined(folder: str, path: str) -> str:
-    """Return a path from a folder."""
+    """Return a path, resolved from a folder."""
     for name, known in _NAMED:
         if path == name or path.startswith(f"{name}/"):
             folder, path = folder if known else "", f"{known or '.'}{path[len(name) :]}"
@@ -88,14 +88,14 @@ def joined(folder: str, path: str) -> str:
     if _EXPANDED & set(path):
         return UNKNOWN
     if folder.startswith(REMOTE):
-        path = path.lstrip("~/") or "."  # Nothing there is a folder of this machine
-    is_whole = path.startswith("~") or path[1:2] == ":"  # A drive of Windows
+        path = path.lstrip("~/") or "."  # Paths there are not folders of this machine
+    is_whole = path.startswith("~") or path[1:2] == ":"  # A Windows drive
     found = posixpath.normpath(path if is_whole else posixpath.join(folder, path))
     return "" if found == "." else found
 
 
 def _made_by(call: calls.Call) -> Iterator[str]:
-    """Yield the folder of a repository that a command makes."""
+    """Yield the folder of a repository that a command creates."""
     name, *rest = call.operands or [""]
     if name == "init":
         yield rest[0] if rest else "."

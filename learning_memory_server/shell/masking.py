@@ -1,18 +1,18 @@
-"""Characters that the parser of shell texts must not see: it looks each up in a table that does not have them.
+"""Characters to hide from the shell parser, because they may crash it.
 
-tree-sitter-bash 0.25.1 asks C's `isalpha`, whose table has 256 places, about any character. One from beyond the basic
-plane is read from so far behind the table that the process may crash.
+tree-sitter-bash 0.25.1 calls C's `isalpha`, whose table has 256 entries, for any character. For a character beyond the
+basic plane, it reads far beyond the end of the table, which may crash the process.
 """
 
 from typing import Final
 
 _PLANE: Final = 0xFFFF
-_PRIVATE: Final = range(0xE000, 0xF900)  # Characters that mean nothing
+_PRIVATE: Final = range(0xE000, 0xF900)  # Characters without a meaning
 _UNKNOWN: Final = "?"
 
 
 def mask(text: str) -> tuple[str, dict[int, str]]:
-    """Return a text with other characters for those beyond the basic plane, and what puts them back."""
+    """Replace the characters beyond the basic plane, and return the text and a table to restore them."""
     if text.isascii():
         return text, {}
     used = set(map(ord, text))

@@ -1,10 +1,10 @@
-"""Options of commands: which ones a command has, and by which other names each goes."""
+"""Options of commands, and their aliases."""
 
 from learning_memory_server.shell import calls, programs
 
 
 def same(call: calls.Call, option: str) -> set[str]:
-    """Return all names of an option: `-i` is one thing to `git rebase`, and another to `sed`."""
+    """Return all aliases of an option, which depend on the command: `-i` differs for `git rebase` and `sed`."""
     key = calls.found_in(programs.SAME, call)
     pairs = [each.split("=") for each in programs.SAME.get(key, "").split()]
     found = {option}
@@ -14,7 +14,7 @@ def same(call: calls.Call, option: str) -> set[str]:
 
 
 def names(call: calls.Call) -> set[str]:
-    """Return the options of a command; of short ones that stand together, each one."""
+    """Return the options of a command, with combined short options separated."""
     is_whole = call.program in programs.WHOLE
     long = {name for name, _ in call.options if name.startswith("--") or is_whole}
     return long | {f"-{letter}" for letter in call.letters}

@@ -1,6 +1,6 @@
-"""Options of programs: with values, with two names, with messages, and with files to write.
+"""Options of programs: with values, with aliases, with messages, and with files to write.
 
-Nothing here decides what an agent is shown: a program that is missing is read as it stands.
+Nothing here decides which advice an agent gets: missing programs are parsed by general rules.
 """
 
 from typing import Final
@@ -102,7 +102,7 @@ VALUES: Final = {
     "truncate": "-s --size -r --reference",
     "psql": "-c --command -f --file -h --host -p --port -U --username -d --dbname -v",
 }
-"""Options of programs and sub-commands that take a value; a program's own count for its sub-commands, too."""
+"""Options of programs and sub-commands that take a value. A program's own options also apply to its sub-commands."""
 GIT_FOLDER: Final = "--git-dir"
 FOLDERS: Final = {
     "git": f"-C --work-tree {GIT_FOLDER}",
@@ -120,19 +120,19 @@ FOLDERS: Final = {
     "env": "-C --chdir",
     "sudo": "-D --chdir",
 }
-"""Options with which a program works in another folder."""
+"""Options that change the folder in which a program works."""
 GLOBAL_ONLY: Final = frozenset({"git", "docker"})
-"""Programs whose own options mean something else behind the sub-command."""
+"""Programs whose own options have another meaning after the sub-command."""
 WHOLE: Final = frozenset(
     "find java javac go terraform ffmpeg gcc clang openssl xcodebuild dotnet az tsc mvn mvnw".split()
 )
 """Programs whose long options begin with one dash."""
 PASSING: Final = frozenset("npm pnpm yarn bun cargo dotnet npm-run-all nox".split())
-"""Programs that hand over what stands behind `--` to another one, which has options, too."""
+"""Programs that pass the words after `--` to another program, which may have options, too."""
 TARGETS: Final = frozenset(
     "make gmake just task gradle gradlew mvn mvnw tox nox npm-run-all run-s run-p pytest rake".split()
 )
-"""Programs whose operands may stand in any order."""
+"""Programs whose operands may be in any order."""
 RUNNERS: Final = frozenset("npm pnpm yarn".split())
 SCRIPTS: Final = frozenset("test start stop restart".split())
 """Scripts that the runners start without `run`."""
@@ -170,12 +170,12 @@ SAME: Final = {
 }
 """Options with two names."""
 FORCE: Final = "--force"
-"""What a `+` in front of a branch says to `git push`."""
+"""The option of `git push` that a `+` before a branch is equivalent to."""
 
 IDLE: Final = frozenset(
     "awk cat cd cp echo export find gh git grep head less ls mkdir mv printf rg rm sed tail touch tree wc which".split()
 )
-"""Programs that check nothing, whatever the names of the files that they are given."""
+"""Programs that never check anything, whatever their file operands are called."""
 
 _GH: Final = frozenset("-t --title --subject -b --body -n --notes -c --comment".split())
 _GIT: Final = frozenset({"-m", "--message"})
@@ -218,19 +218,19 @@ WRITES: Final = {
     "gsed": ALL,
     "perl": ALL,
 }
-"""Which of a program's operands it writes or removes."""
+"""The operands that a program writes or removes."""
 IN_PLACE: Final = frozenset({"sed", "gsed", "perl"})
-"""Programs that write only with -i, and whose first operand is a script unless an option has it."""
+"""Programs that write only with -i, and whose first operand is a script unless an option has one."""
 SCRIPTED: Final = frozenset("-e -E --expression -f --file".split())
-"""Options that have their script."""
+"""Options with the script of such a program."""
 DRY: Final = frozenset({"rsync", "git rm", "git mv"})
 """Programs that write nothing with -n."""
 FETCHING: Final = frozenset({"curl", "wget"})
 OUTPUTS: Final = frozenset("-o -O --output --output-document".split())
-"""Options with which the fetching programs name a file to write."""
+"""Options for the output file of programs that download."""
 
 REFERENCES: Final = tuple("--tags --delete --all --mirror -d".split())
 ELSEWHERE_OPTIONS: Final = tuple("-C --git-dir --work-tree".split())
 NEW_BRANCH: Final = tuple("-b -B -c -C -d -p --orphan --detach --create --force-create --patch".split())
 MOVES: Final = frozenset("cd pushd popd gh".split())
-"""Options with which git pushes, works or switches somewhere else, and programs behind which the branch is unknown."""
+"""Options with which git uses another remote, folder or branch, and programs after which the branch is unknown."""

@@ -18,39 +18,39 @@ _FIRST_IN: Final = frozenset({"redirected_statement", "negated_command"})
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """What the redirections of a command say; `given` is None if nothing says what it is given."""
+    """The redirections of a command; `given` is its input, None if unknown."""
 
     given: str | None = None
     writes: tuple[str, ...] = ()
-    behind: "tuple[Node, ...]" = ()  # words of the command that stand behind a redirection
+    behind: "tuple[Node, ...]" = ()  # words of the command after a redirection
 
     def __add__(self, more: "Redirected") -> "Redirected":
-        """Return both; what comes later counts."""
+        """Combine both; later input overrides."""
         given = self.given if more.given is None else more.given
         return Redirected(given, (*self.writes, *more.writes), (*self.behind, *more.behind))
 
 
 @dataclass(slots=True)
 class Redirections:
-    """Notes what stands outside of a command before that command is read."""
+    """Collects redirections outside of a command before the command is parsed."""
 
     words: Words
     noted: dict[int, Redirected] = field(default_factory=dict)  # by the id of a command's node
 
     def of(self, node: "Node") -> Redirected:
-        """Return what a command is given and writes."""
+        """Return the input and the written files of a command."""
         return self.noted.get(node.id, Redirected()) + self._own(node)
 
     def note_statement(self, node: "Node") -> None:
-        """Note the redirections of a statement for its last command."""
+        """Assign the redirections of a statement to its last command."""
         if body := last_command(node):
             self._note(body, self._own(node))
         for each in node.named_children:
-            if each.type == "heredoc_redirect":  # The rest of its line is in it
+            if each.type == "heredoc_redirect":  # It contains the rest of its line
                 self.note_pipeline([node, *(part for part in each.named_children if part.type == "pipeline")])
 
     def note_pipeline(self, stages: "Sequence[Node]") -> None:
-        """Give the output of each stage, if the text has it, to the next stage."""
+        """Pass the output of each stage, if known, to the next stage as input."""
         for first, second in pairwise(stages):
             printed, target = self.words.printed(first), second
             while target.named_children and target.type in _LAST_IN | _FIRST_IN:
@@ -84,7 +84,7 @@ class Redirections:
 
 
 def last_command(node: "Node") -> "Node | None":
-    """Return the command of a redirected statement whose input and output are redirected."""
+    """Return the command of a redirected statement to which the redirections apply."""
     body = node.child_by_field_name("body")
     while body and body.named_children and body.type in _LAST_IN | _FIRST_IN:
         body = body.named_children[-1 if body.type in _LAST_IN else 0]
@@ -92,6 +92,6 @@ def last_command(node: "Node") -> "Node | None":
 
 
 def file_of(redirect: "Node") -> "tuple[Node | None, tuple[Node, ...]]":
-    """Return the file of a redirection, and the command's words behind it, which the parser takes for more files."""
+    """Return the file of a redirection, and the words after it, which the parser mistakes for files."""
     files = redirect.children_by_field_name("destination")
     return files[0] if files else None, tuple(files[1:])

@@ -1,4 +1,4 @@
-"""The commands of a shell text as the shell would pass them, each with its input and the files that it writes."""
+"""The commands of a shell script in the form in which the shell runs them, each with its input and written files."""
 
 import posixpath
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 TEXTS_MAX: Final = 50
-"""Texts in a text, and commands that run one another."""
+"""Maximum number of nested texts, and of commands that run one another."""
 COMMANDS_MAX: Final = 2_000
 _HERE: Final = frozenset("eval source .".split())  # They read a text in the same shell
 _REMOTE: Final = "ssh"
@@ -29,28 +29,28 @@ _SCRIPT: Final = re.compile(r"(?!#!)|#![^\n]{0,99}sh\b")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. Those of one `chain` run only if those before it in the chain have succeeded."""
+    """One command. The commands of one `chain` run only if the earlier ones in the chain have succeeded."""
 
-    words: tuple[str, ...]  # its name without a folder, and what the shell would pass to it
-    texts: tuple[str, ...] = ()  # messages and bodies, a title before a body
-    input: str = ""  # what it is given by a heredoc, a here-string, or by `echo` in a pipe
-    writes: tuple[str, ...] = ()  # files that it writes or removes, from the folder where the text starts
-    branch: str = ""  # that it commits or pushes, if the text has switched to it
-    folder: str = ""  # where it works, from the folder where the text starts; `folders.UNKNOWN` if that is not said
-    made: str = ""  # the repository there, if the text itself has made it
+    words: tuple[str, ...]  # its name without a folder, and its arguments after expansion
+    texts: tuple[str, ...] = ()  # messages and bodies, a title before its body
+    input: str = ""  # its input from a heredoc, a here-string, or `echo` in a pipe
+    writes: tuple[str, ...] = ()  # files that it writes or removes, relative to the script's first folder
+    branch: str = ""  # that it commits or pushes, if the script has switched to it
+    folder: str = ""  # its folder, relative to the script's first one; `folders.UNKNOWN` if unknown
+    made: str = ""  # the repository there, if the script itself has created it
     via: Via = Via.NOTHING
     chain: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a text runs. A command that runs another stands before it, with all of its words."""
+    """The commands of a script. A command that runs another precedes it, with all of its words."""
 
     commands: tuple[Command, ...] = ()
 
 
 def read(text: str) -> Script:
-    """Return what a shell text runs, so far as it says. A function's body counts if the text calls it."""
+    """Parse a shell script. The body of a function counts if the script calls the function."""
     masked, back = mask(shortened(text, READ_MAX))
     reader = _Reader()
     reader.add(masked)
@@ -59,7 +59,7 @@ def read(text: str) -> Script:
 
 
 def _unmasked(command: Command, back: Mapping[int, str]) -> Command:
-    """Return a command with the characters that the parser did not see."""
+    """Return a command with the masked characters restored."""
     if not back:
         return command
     words, texts, writes = (
@@ -70,7 +70,7 @@ def _unmasked(command: Command, back: Mapping[int, str]) -> Command:
 
 
 class _Reader:
-    """Reads texts, nested ones too, with a stack of its own: a text may nest deeper than Python's."""
+    """Parses texts, including nested ones, with an explicit stack: a text may nest deeper than Python's stack."""
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
@@ -78,9 +78,9 @@ class _Reader:
         self._words = Words()
         self._redirections = Redirections(self._words)
         self._functions: dict[str, Node] = {}
-        self._files: dict[str, str] = {}  # what was written to a file before
-        self._trees: list[object] = []  # an id is a node's own only while its tree lives
-        self._left = 2 * READ_MAX  # With the texts inside of it, such as a `bash -c`
+        self._files: dict[str, str] = {}  # content that the script has written, by file
+        self._trees: list[object] = []  # Node ids are unique only while their tree exists
+        self._left = 2 * READ_MAX  # Including nested texts, such as the argument of `bash -c`
         self._folders = Folders()
         self._branch = ""
         self._via = Via.NOTHING
@@ -88,7 +88,7 @@ class _Reader:
         self._is_strict = False  # after `set -e`
 
     def add(self, text: str) -> None:
-        """Put a text on the stack."""
+        """Push a text onto the stack."""
         self._left -= len(text)
         if self._left < 0 or len(self._trees) >= TEXTS_MAX:
             return
@@ -97,7 +97,7 @@ class _Reader:
         self._stack.append(tree.root_node)
 
     def walk(self) -> None:
-        """Read what is on the stack."""
+        """Process the stack."""
         while self._stack:
             node = self._stack.pop()
             if len(self.commands) >= COMMANDS_MAX:
@@ -126,7 +126,7 @@ class _Reader:
             self._functions[self._words.text(name)] = body
 
     def _note(self, node: "Node") -> None:
-        """Note the redirections and variables of a statement."""
+        """Record the redirections and variables of a statement."""
         match node.type:
             case "redirected_statement":
                 self._redirections.note_statement(node)
@@ -142,13 +142,13 @@ class _Reader:
         words = self._words.of_command(node, redirected.behind)
         runs = self._list(words, redirected.given, redirected.writes) if words else []
         while runs:
-            # Each text is read after the command that runs it, so the last one goes onto the stack first
+            # A nested text is read after the command that runs it, so the last one is pushed first
             each = runs.pop()
             if each.text:
                 self.add(each.text)
 
     def _list(self, words: list[Word], given: str | None, writes: tuple[str, ...]) -> list[calls.Inner]:
-        """List a command and those that it runs, and return the texts that they run."""
+        """Add a command and the commands that it runs to the list, and return the texts that they run."""
         texts: list[calls.Inner] = []
         waiting = [(words, given, writes, self._folders.here, self._via)]
         most = min(len(self.commands) + TEXTS_MAX, COMMANDS_MAX)
@@ -186,7 +186,7 @@ class _Reader:
         return texts
 
     def _note_effects(self, call: calls.Call, given: str | None, files: tuple[str, ...]) -> None:
-        """Note what a command changes for those behind it."""
+        """Update the state for later commands: options, files and functions."""
         if call.program == "set" and "e" in call.letters:
             self._is_strict = True
         elif call.program in {"cat", "tee"} and given is not None:
@@ -195,7 +195,7 @@ class _Reader:
             self._stack.append(body)
 
     def _written(self, file: str) -> str | None:
-        """Return what the text itself has written to a file before."""
+        """Return the content that the script itself has written to a file, None if unknown."""
         return self._words.substituted.get(file) or self._files.get(posixpath.normpath(self._from_here(file)))
 
     def _from_here(self, file: str) -> str:

@@ -1,6 +1,6 @@
-"""Long shell texts, made shorter before they are read: what stands behind a long message must be read, too.
+"""Shorten long shell scripts before parsing, so that commands after a long message are parsed, too.
 
-The middle of long heredocs and quoted texts is left out, and then, if that is not enough, the middle of the text.
+The middle of long heredocs and quoted texts is left out. If this is not enough, the middle of the script is left out.
 """
 
 import re
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 LONG_MAX: Final = 64_000
-"""Characters of a text that are looked at."""
+"""Maximum characters of a script that are examined."""
 _PART_MAX: Final = 2_000
-"""Characters of a heredoc or a quoted text that are kept of a long text."""
+"""Maximum characters of a heredoc or a quoted text in a long script."""
 _TOKEN: Final = re.compile(
     r"\\.|'[^']*'|"
     r'"(?:[^"\\$`]|\\.|\$(?!\())*+(?P<open>\$\((?=\s{0,9}cat\s{0,9}<<)|")|'
@@ -22,25 +22,25 @@ _NAME: Final = re.compile(r"^\t*([A-Za-z_]\w{0,63})[ \t]*$", re.MULTILINE)
 _CLOSED: Final = re.compile(r'\s*\)(?:[^"\\]|\\.)*"', re.DOTALL)
 _MOVES: Final = re.compile(r"\b(?:cd|pushd|popd)\b")
 _LOST: Final = "cd '/?'\n"
-"""Says that the folder is not known: the left out part may have gone elsewhere."""
+"""Makes the folder unknown: the omitted part may have changed it."""
 
 
 @dataclass(slots=True)
 class _Shortener:
-    """Copies a text without the middles of its long parts."""
+    """Copies a script without the middles of its long parts."""
 
     text: str
     parts: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)  # of lines outside of quotes, in the copy
     length: int = 0
-    names: dict[str, list[int]] = field(default_factory=dict)  # where lines stand that may end a heredoc
+    names: dict[str, list[int]] = field(default_factory=dict)  # the positions of lines that may end a heredoc, by name
 
     def copy(self) -> str:
         """Return the copy."""
         for line in _NAME.finditer(self.text):
             self.names.setdefault(line[1], []).append(line.start(1))
         at = 0
-        heredocs: list[tuple[str, bool]] = []  # each with whether a quoted `$(cat` is open around it
+        heredocs: list[tuple[str, bool]] = []  # each with whether it is inside a quoted `$(cat`
         is_open = False
         while token := _TOKEN.search(self.text, at):
             self._add(self.text[at : token.start()])
@@ -60,7 +60,7 @@ class _Shortener:
         return "".join(self.parts)
 
     def _body(self, at: int, name: str, *, is_within: bool) -> int:
-        """Copy the body of a heredoc, and return where it ends."""
+        """Copy the body of a heredoc, and return the position of its end."""
         known = self.names.get(name, [])
         place = bisect_left(known, at)
         if place == len(known):
@@ -78,7 +78,7 @@ class _Shortener:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of one and a half times as many characters at most, with its beginning and its end."""
+    """Return a script of at most one and a half times `most` characters, with its beginning and end."""
     if len(text) <= most:
         return text
     shortener = _Shortener(text[:LONG_MAX])
@@ -94,7 +94,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _without_middle(text: str) -> str:
-    """Return a long text without its middle, cut where no word and no escape is."""
+    """Return a long text without its middle, cut at spaces and not within an escape."""
     half = _PART_MAX // 2
     first, last = text.rfind(" ", 0, half), text.find(" ", len(text) - half)
     if len(text) <= _PART_MAX or first < 0 or last < 0 or "\\" in (text[first - 1], text[last - 1]):

@@ -1,4 +1,4 @@
-"""Statements of a shell text: what is in them, in which order, and which run only if those before have succeeded."""
+"""Statements of a shell script: their order, and which ones run only if the earlier ones have succeeded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _ENDS: Final = frozenset("exit return false".split())
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Stands where a chain ends, or, with a folder, where a subshell ends: the shell is there again."""
+    """Marks the end of a chain or, with a folder, the end of a subshell, to which the shell then returns."""
 
     folder: str | None = None
-    via: str | None = None  # where a text ends, how the commands behind it are reached
+    via: str | None = None  # at the end of a text: how the commands after it run
 
 
 def inside(node: "Node", folder: str) -> "list[Node | Leave]":
-    """Return what is in a node, with the ends of chains; `folder` is where the shell is."""
+    """Return the child nodes of a node, with marks at the ends of chains; `folder` is the shell's current folder."""
     if node.type == "command":
         return [part for each in node.named_children for part in _parts_of(each)]
     found: list[Node | Leave] = []
@@ -44,14 +44,14 @@ def inside(node: "Node", folder: str) -> "list[Node | Leave]":
 
 
 def _is_apart(node: "Node", child: "Node", *, has_or: bool, last: "Node | Leave") -> bool:
-    """Return whether a statement runs whether or not the last one succeeded."""
+    """Whether a statement runs regardless of the last one's success."""
     if node.type == "list":
         return has_or and not _ends(child)
     return node.type != "pipeline" and not _is_guard(last)
 
 
 def _parts_of(node: "Node") -> "Iterator[Node]":
-    """Yield an argument, or the value of an assignment in front of a command, which holds for it alone."""
+    """Yield an argument, or the value of an assignment before a command, which applies to that command only."""
     if node.type == "variable_assignment":
         value = node.child_by_field_name("value")
         yield from [value] if value else []
@@ -65,7 +65,7 @@ def _ends(node: "Node") -> bool:
 
 
 def _is_guard(last: "Node | Leave") -> bool:
-    """Return whether a statement is `test || exit`: what follows runs only if the test succeeded."""
+    """Whether a statement is a guard such as `test || exit`: the rest runs only if the test succeeded."""
     if isinstance(last, Leave) or last.type != "list":
         return False
     return any(each.type == "||" for each in last.children) and _ends(last.named_children[-1])

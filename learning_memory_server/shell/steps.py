@@ -1,6 +1,6 @@
-"""The steps of a shell text as they are written, without filters that only shape or hide the output.
+"""The steps of a shell script as written, without filters that only format or hide output.
 
-Where these may not be all that happens, as with loops, subshells and substitutions, `is_certain` is false.
+`is_certain` is false if the script may do more or less, for example with loops, subshells and substitutions.
 """
 
 import re
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 STEPS_READ_MAX: Final = 2_000
-"""Characters of a text that are read. The parser takes the square of the time for a long one that is no shell text."""
+"""Maximum characters to parse. For a long text that is not a shell script, parsing takes quadratic time."""
 _REDACTED: Final = re.compile(r"\[redacted: [^\[\]]*\]")
 _ONLY_OUTPUT: Final = re.compile(r"\d*>&\d|\d*>&-|(?:\d|&)?>{1,2}\s*/dev/null")
 _STATUS: Final = re.compile(r"\$\?|\$\{?PIPESTATUS\[0\]\}?")
 _SAYING: Final = frozenset({"echo", "printf", "true", ":", "pwd"})
 _UNREADABLE: Final = frozenset("eval exec trap alias source . xargs disown set shopt".split())
-"""Programs of the shell that do more than their words say."""
+"""Shell built-ins whose effects cannot be seen from their words."""
 
 _COMMANDS: Final = frozenset(
     "command test_command declaration_command unset_command variable_assignment variable_assignments".split()
@@ -38,74 +38,74 @@ _BLOCKS: Final = _LOOPS | frozenset(
     "subshell compound_statement if_statement elif_clause else_clause case_statement case_item function_definition "
     "negated_command heredoc_redirect ERROR".split()
 )
-"""What holds statements of which it is not certain whether, how often or in which order they run."""
+"""Blocks whose statements may run conditionally, repeatedly or in another order."""
 _OPERATORS: Final = frozenset("&& || | |& ; & ;;".split())
 _UNCERTAIN: Final = frozenset({"&", ";;"})
 _BODIES: Final = frozenset({"do", "then", "else"})
 _SUBSTITUTIONS: Final = frozenset({"command_substitution", "process_substitution"})
-_EXPANSION: Final = 3  # Parts of `${NAME}`; one with more computes something
+_EXPANSION: Final = 3  # Parts of `${NAME}`; an expansion with more parts computes something
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of the programs that a text runs."""
+    """A program run by a script."""
 
     joined: str  # the operator before it
-    words: tuple[str, ...]  # its words as they are written
-    call: tuple[str, ...]  # the program and its arguments, without variables and programs that only run it
+    words: tuple[str, ...]  # its words as written
+    call: tuple[str, ...]  # the program and its arguments, without variables and wrappers
 
     @property
     def folder(self) -> str | None:
-        """The folder that it changes to, None if it does something else."""
+        """The folder that it changes to, None for any other command."""
         return self.words[1] if len(self.words) == 2 and self.words[0] == "cd" else None
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What a text does."""
+    """The steps of a script."""
 
-    steps: tuple[Step, ...]  # without what only shapes the output
-    is_certain: bool  # whether this is all that it does
+    steps: tuple[Step, ...]  # without output filters
+    is_certain: bool  # whether the script does exactly these steps
     is_hidden: bool = False  # whether its status is not that of its last step
-    printed: tuple[str, ...] = ()  # what it prints before a status; empty before one that stands alone
+    printed: tuple[str, ...] = ()  # text printed before a status; empty if only the status is printed
     loops: int = 0
 
     @property
     def words(self) -> frozenset[str]:
-        """Its words."""
+        """The words of all steps."""
         return frozenset(word for step in self.steps for word in step.words)
 
     @property
     def programs(self) -> frozenset[str]:
-        """The programs that it runs, by name or path; `cd` only if there is no other."""
+        """The programs of the script, by name or path; `cd` only if it is alone."""
         named = [head(step.call)[1] for step in self.steps if step.call]
         return frozenset([name for name in named if name != "cd"] or named)
 
     @property
     def unsaid(self) -> int:
-        """The number of statuses before the end: in loops, of commands before a `;`, and a hidden last one."""
+        """The number of unknown statuses before the end: in loops, of commands before a `;`, and a hidden last one."""
         return sum(step.joined in {"", ";", "\n"} for step in self.steps) - (not self.is_hidden) + self.loops
 
     @property
     def only_looks(self) -> bool:
-        """Whether it changes nothing, and asks what is there."""
+        """Whether the script only reads, and changes nothing."""
         return all(looks(step.call) for step in self.steps)
 
     @property
     def only_reads(self) -> bool:
-        """Whether its programs only read files, so that what they write says nothing of themselves."""
+        """Whether its programs only read files, so that their output is not about themselves."""
         return self.programs <= READING | {"git", "cd"}
 
 
 @lru_cache(1024)
 def read_steps(text: str) -> Steps:
-    """Return what a shell text does, step by step."""
+    """Parse a shell script into steps."""
     reader = _Reader(text)
     return Steps(tuple(reader.steps), reader.is_certain, reader.is_hidden, tuple(reader.printed), reader.loops)
 
 
 class _Reader:
-    """Reads a text's tree in the order of the text."""
+    """Reads the tree of a script in text order."""
 
     def __init__(self, text: str) -> None:
         readable = _REDACTED.sub("redacted", text)
@@ -122,7 +122,7 @@ class _Reader:
             stack += reversed(self._inside(stack.pop()))
 
     def _inside(self, node: "Node") -> "list[Node]":
-        """Read a node, and return those in it that are read next."""
+        """Process a node, and return its child nodes to process next."""
         kind = node.type
         if not node.is_named:
             self._note_sign(kind)
@@ -153,7 +153,7 @@ class _Reader:
             )
 
     def _command(self, node: "Node") -> "list[Node]":
-        """Read a command; of one that only sets a variable, return what computes the value."""
+        """Process a command. For a mere assignment, return the nodes that compute the value."""
         parts = [node] if node.type == "variable_assignment" else node.children
         words: list[str] = []
         redirections: list[str] = []
@@ -197,7 +197,7 @@ class _Reader:
             self.is_hidden = False
 
     def _says(self, said: str) -> None:
-        """Take a text that is printed in any case: it may be the status, but not that of a filter."""
+        """Process a text that is always printed: it may contain the status, but not that of a filter."""
         status = _STATUS.search(said)
         if status and (not self.is_hidden or "PIPE" in status.group()):
             before = said[: status.start()].replace('"', "").replace("'", "").removeprefix("-e ")
@@ -206,7 +206,7 @@ class _Reader:
 
 
 def _call_in(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command's words from the program on that it is about."""
+    """Return a command's words from its actual program on, without assignments and wrappers."""
     call = tuple(dropwhile(calls.is_assignment, words))
     while rest := calls.wrapped(call, wrappers.PREFIXES):
         call = rest
@@ -214,7 +214,7 @@ def _call_in(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _substitutions(node: "Node") -> "list[Node]":
-    """List what is computed in a word, outermost first."""
+    """List the substitutions in a word, outermost first."""
     found: list[Node] = []
     stack = [node]
     while stack:

@@ -1,4 +1,4 @@
-"""What programs do that only tell something, and where some of them are other programs: an open table, too."""
+"""Read-only uses of programs, and programs that depend on their environment."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ ONLY_LOOKS: Final = {
     "python": "-V",
     "node": "-v",
 }
-"""Options with which a program does nothing but tell something."""
+"""Options with which a program only prints information."""
 TELLING: Final = {
     "npm": "view v info show search whoami ping help docs config",
     "pnpm": "view info show search whoami ping help",
@@ -27,11 +27,11 @@ TELLING: Final = {
     "pip3": "list show freeze check help debug",
     "git": "help",
 }
-"""Sub-commands with which it does so."""
+"""Sub-commands that only print information."""
 WRITING_TOO: Final = frozenset("set delete edit fix rm".split())
 """Operands with which such a sub-command changes something: `npm config set`."""
 INTERPRETERS: Final = frozenset("python python3 node ruby perl".split())
-"""Programs that are one thing by name, and another in an environment of a project."""
+"""Programs that may be different ones by name and in a project's environment."""
 MANAGERS: Final = frozenset("npm npx pnpm pnpx yarn bun bunx pip pip3 pipenv poetry conda apt apt-get brew".split())
 """Programs that manage the packages of the machine or container on which they run."""
 ENVIRONMENTS: Final = frozenset(
@@ -39,6 +39,6 @@ ENVIRONMENTS: Final = frozenset(
 )
 """Folders of environments."""
 FOLDERED: Final = frozenset("rm rmdir mv cp ln install rsync git".split())
-"""Programs that write or remove folders, too."""
+"""Programs that also write or remove folders."""
 TASKS: Final = frozenset("npm pnpm yarn bun make gmake just task mise turbo nx deno poe".split())
-"""Programs that run the tasks of a project, by their names."""
+"""Programs that run the tasks of a project by name."""

@@ -1,4 +1,4 @@
-"""Words of a shell text, as the shell would pass them: quotes and escapes resolved, and variables that it has set."""
+"""Words of a shell script after expansion: quotes and escapes resolved, and variables that the script has set."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _EXPANSIONS: Final = frozenset(
 
 
 class Word(NamedTuple):
-    """A word, and whether all of it stands in the text; if not, the rest is written as it is there."""
+    """A word, and whether its value is known entirely; unknown parts stay as written."""
 
     text: str
     is_known: bool = True
@@ -28,18 +28,18 @@ class Word(NamedTuple):
 
 @dataclass(slots=True)
 class Words:
-    """Reads words, with the variables that were set to a text before."""
+    """Expands words, with the variables that were set to known texts."""
 
     variables: dict[str, str] = field(default_factory=dict)
-    substituted: dict[str, str] = field(default_factory=dict)  # what `<(...)` prints, by its text
-    depth: int = 0  # of texts that are printed into one another
+    substituted: dict[str, str] = field(default_factory=dict)  # the output of `<(...)`, by its text
+    depth: int = 0  # of nested substitutions
 
     def text(self, node: "Node") -> str:
-        """Return a node's text as it stands."""
+        """Return the text of a node as written."""
         return (node.text or b"").decode("utf-8", "replace")
 
     def of_command(self, node: "Node", behind: "tuple[Node, ...]" = ()) -> list[Word]:
-        """Return the words of a command: its name and its arguments, with those behind its redirections."""
+        """Return the words of a command: its name and its arguments, including those after redirections."""
         found: list[Word] = []
         for each in (*node.children, *behind):
             if each.type in {"variable_assignment", "comment"} or each.type.endswith("_redirect"):
@@ -52,7 +52,7 @@ class Words:
         return found
 
     def value(self, node: "Node", depth: int = 0) -> Word:
-        """Return the value of a node."""
+        """Return the expanded value of a node."""
         kind, raw = node.type, self.text(node)
         if kind in _PARTS and depth < _DEEP:
             return self._joined(node, depth)
@@ -65,7 +65,7 @@ class Words:
         return Word(_ESCAPED.sub(_unescaped, raw))
 
     def _expanded(self, node: "Node", raw: str) -> Word:
-        """Return what stands for a variable or a command, if the text says it."""
+        """Return the value of a variable or a substitution, if known."""
         if node.type == "process_substitution" and (found := self._printed_inside(node)) is not None:
             self.substituted[raw] = found
         if node.type == "command_substitution":
@@ -111,7 +111,7 @@ class Words:
         return text if is_literal else _ESCAPED_IN_STRING.sub(_unescaped, text)
 
     def assign(self, node: "Node") -> None:
-        """Note a variable that is set to a text, and forget one that is set to something else."""
+        """Store a variable if its value is known, and drop it otherwise."""
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None:
             return
@@ -121,12 +121,12 @@ class Words:
             self.variables[self.text(name)] = word.text
 
     def forget(self, node: "Node") -> None:
-        """Forget the variable of a loop."""
+        """Drop the variable of a loop."""
         name = node.child_by_field_name("variable")
         self.variables.pop(self.text(name) if name else "", None)
 
     def printed(self, node: "Node") -> str | None:
-        """Return what a command prints, if it prints a text only: echo, printf, and cat of a heredoc."""
+        """Return a command's output, if it only prints a text: echo, printf, and cat of a heredoc."""
         given = None
         if node.type == "redirected_statement":
             parts = [each for each in node.named_children if each.type.endswith("_redirect")]

@@ -1,16 +1,16 @@
-"""Programs that run other commands: an open table, in which a program that is missing is read as it stands."""
+"""Programs that run other commands. Programs that are missing here are parsed as written."""
 
 from typing import Final, NamedTuple
 
 
 class Wrapper(NamedTuple):
-    """A program, with its sub-command, that runs what stands behind its options and so many operands of its own."""
+    """A program, with its sub-command, that runs the command after its own options and `skip` operands."""
 
     values: str = ""  # its options that take a value
     skip: int = 0
-    is_text: bool = False  # the rest is joined, and read by a shell
-    assigns: bool = False  # `NAME=value` may stand in front
-    script: str = ""  # its options whose value a shell reads instead
+    is_text: bool = False  # the remaining words are joined, and parsed by a shell
+    assigns: bool = False  # `NAME=value` may precede the command
+    script: str = ""  # its options whose value a shell parses instead
 
 
 _EXEC: Final = Wrapper("-w --workdir -e --env -u --user --env-file --detach-keys --index", skip=1)
@@ -91,11 +91,11 @@ PYTHONS: Final = ("python", "pypy")
 CONTAINERS: Final = frozenset(
     each for each in (*WRAPPERS, "ssh") if each.split()[0] in {"docker", "docker-compose", "podman", "kubectl", "ssh"}
 )
-"""What runs a command on another machine, or in a container."""
+"""Programs that run a command in a container or on another machine."""
 ENVIRONMENTS: Final = frozenset(each for each in WRAPPERS if each.endswith((" run", " exec"))) - CONTAINERS
-"""What runs a command in an environment of the project."""
+"""Programs that run a command in an environment of the project."""
 
 PREFIXES: Final = frozenset("sudo env time nice nohup exec command timeout gtimeout xvfb-run stdbuf".split())
-"""What stands in front of a program without being a part of its name."""
+"""Programs that run a command without being a part of its name."""
 RUNNERS: Final = ENVIRONMENTS | {"uvx"} | {each for each, wrapper in WRAPPERS.items() if wrapper is _PACKAGE}
-"""What runs a program that is installed for the project."""
+"""Programs that run a program installed for the project."""

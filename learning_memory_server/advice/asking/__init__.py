@@ -1,1 +1,1 @@
-"""Ask an agent, once a session, what it believed when a belief broke."""
+"""Ask an agent, at most once a session, about a belief that turned out to be wrong."""

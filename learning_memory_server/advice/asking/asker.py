@@ -1,7 +1,7 @@
-"""Ask an agent what it believed, at a quiet moment after a belief broke: at most once a session.
+"""Ask an agent about a belief that turned out to be wrong, at a quiet moment and at most once a session.
 
-The agent answers with one call, `resolve_ghap`. If it makes none, the matter was of today only. Nothing is asked where
-nobody reads along, and of no subagent.
+The agent answers with one call, `resolve_ghap`. If it makes no such call, nothing is recorded. Subagents and unattended
+sessions are never asked.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from learning_memory_server.system import timeouts
 log = structlog.get_logger()
 
 _ENDED: Final = frozenset({TriggerKind.COMMAND, TriggerKind.ERROR, TriggerKind.FILE})
-"""The triggers after a call of a tool."""
+"""The triggers after a tool call."""
 _REQUEST: Final = (
     "If a belief of yours was wrong that another session could share, keep it now with one call of resolve_ghap: status "
     "falsified, your goal, the hypothesis you held, result, surprise, root_cause, and a lesson that says what to do "
@@ -46,7 +46,7 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Sees the signs that a belief was wrong, and words the question."""
+    """Looks for signs of a wrong belief, and writes the question."""
 
     finder: LessonFinder
     collector: ObservationCollector
@@ -54,10 +54,10 @@ class Asker:
     is_on: bool  # the setting `questions`
 
     def note(self, trigger: Trigger, caller: Caller, state: SessionState) -> None:
-        """Note what an event says of beliefs, before anything is shown."""
+        """Record the signs of wrong beliefs in an event, before advice is chosen."""
         signs = state.signs
         if trigger.kind is TriggerKind.PROMPT:
-            signs.objection = ""  # What was not answered until now was of today only
+            signs.objection = ""  # An objection without an answer in the same turn is dropped
         if signs.is_asked or not self._may_ask(caller):
             return
         if trigger.kind is TriggerKind.PROMPT:
@@ -78,8 +78,7 @@ class Asker:
     async def question(self, trigger: Trigger, caller: Caller, state: SessionState) -> str:
         """Return the question for a quiet moment; empty if there is none to ask now.
 
-        A moment is quiet once the work was mended: after an edit that was made, or after the command that worked at
-        last; else at the end of work.
+        A moment is quiet after a successful edit, after a command that works again, or at the end of work.
         """
         signs = state.signs
         is_end = trigger.kind is TriggerKind.STOP and not trigger.is_again
@@ -89,7 +88,7 @@ class Asker:
             return ""
         if signs.may_object and trigger.transcript:
             turn = await asyncio.to_thread(last_turn, trigger.transcript)
-            if is_end and not turn.answer:  # The client has not written it yet
+            if is_end and not turn.answer:  # The client has not written the answer yet
                 turn = replace(turn, answer=trigger.text)
             signs.may_object = not (turn.answer or is_end)  # The client may write a line late
             if sign := objection_in(turn):
@@ -99,7 +98,7 @@ class Asker:
             return ""
         sign = replace(sign, quote=(await self.redaction.pass_data({"quote": sign.quote})).data["quote"])
         near = await self._near(sign, caller)
-        if signs.is_asked:  # Another call of this agent was asked while this one waited
+        if signs.is_asked:  # A concurrent call of this agent got the question first
             return ""
         signs.is_asked, signs.waiting = True, None
         signs.objection = sign.quote if sign.kind.is_of_person else ""
@@ -111,7 +110,7 @@ class Asker:
         return self.is_on and is_main and caller.is_attended and caller.is_told
 
     async def _near(self, sign: Sign, caller: Caller) -> list[Ghap]:
-        """Return the entries that are nearest to a sign, if they are found in time."""
+        """Return the entries nearest to a sign; empty if the search fails or times out."""
         try:
             async with asyncio.timeout(timeouts.ADVICE + timeouts.HOOK_LESSON):
                 found = await self.finder.find([sign.quote], caller)
@@ -122,7 +121,7 @@ class Asker:
 
 
 def worded(sign: Sign, near: list[Ghap], current: Ghap | None) -> str:
-    """Return a question in the words that an agent reads."""
+    """Return the text of a question."""
     lines = [_SAID[sign.kind].format(sign.quote), _REQUEST]
     if near:
         named = "; ".join(f"{each.id}: {shortened(one_line(each.goal), limits.ADVICE_GOAL_MAX)}" for each in near)

@@ -1,4 +1,4 @@
-"""Signs that a belief was wrong, which need no model: what a session's events and its transcript show."""
+"""Signs that a belief was wrong, found without a model in the session's events and its transcript."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,22 +12,22 @@ from learning_memory_server.model.lines import one_line, shortened
 
 
 class SignKind(StrEnum):
-    """How a belief showed that it was wrong."""
+    """The kinds of signs that a belief was wrong."""
 
-    REFUSED = "refused"  # The person refused a call, with words
+    REFUSED = "refused"  # The person refused a call, and gave a reason
     INTERRUPTED = "interrupted"  # The person stopped the agent, and wrote why
     CONCEDED = "conceded"  # The person objected, and the agent agreed
-    WORKED = "worked"  # A program failed several times, and then worked
+    WORKED = "worked"  # A program failed several times, then worked
 
     @property
     def is_of_person(self) -> bool:
-        """Whether a person said it."""
+        """Whether the sign comes from a person's words."""
         return self in {SignKind.REFUSED, SignKind.INTERRUPTED, SignKind.CONCEDED}
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One sign. `quote` is one line: the person's words, or the program."""
+    """A sign of a wrong belief. `quote` is one line: the person's words, or the program."""
 
     kind: SignKind
     quote: str
@@ -35,17 +35,17 @@ class Sign:
 
 @dataclass(slots=True)
 class Signs:
-    """What was seen in one session so far."""
+    """The signs in one session so far."""
 
-    is_asked: bool = False  # whether the session had its question
-    waiting: Sign | None = None  # to be asked about at the next quiet moment
-    objection: str = ""  # the person's words that the agent was asked about in this turn, without secrets
-    may_object: bool = False  # whether the transcript may show an objection that nobody has looked for
-    unanswered: set[str] = field(default_factory=set)  # ids of calls without a result: a person may have refused them
-    failures: Counter[str] = field(default_factory=Counter)  # by program, since it last worked
+    is_asked: bool = False  # whether the session has had its question
+    waiting: Sign | None = None  # for the next quiet moment
+    objection: str = ""  # the person's words, redacted, that the agent was asked about in this turn
+    may_object: bool = False  # whether the transcript may have an objection that was not looked for yet
+    unanswered: set[str] = field(default_factory=set)  # ids of calls without a result, which a person may have refused
+    failures: Counter[str] = field(default_factory=Counter)  # by program, since its last success
 
     def ran(self, programs: frozenset[str], *, has_failed: bool) -> None:
-        """Note the end of a command."""
+        """Record the end of a command."""
         for each in programs:
             if has_failed:
                 self.failures[each] += 1
@@ -53,13 +53,13 @@ class Signs:
                 self.see(Sign(SignKind.WORKED, each))
 
     def see(self, sign: Sign) -> None:
-        """Remember a sign, unless a person's words wait already."""
+        """Keep a sign for the next question, unless a person's words are waiting already."""
         if not (self.waiting and self.waiting.kind.is_of_person):
             self.waiting = sign
 
 
 def objection_in(turn: Turn) -> Sign | None:
-    """Return the objection of a person in a turn, with the person's own words."""
+    """Return the person's objection in a turn, None if there is none."""
     if words := own_words(turn.refusal):
         return Sign(SignKind.REFUSED, _line(words))
     words = own_words(turn.message)
@@ -71,6 +71,6 @@ def objection_in(turn: Turn) -> Sign | None:
 
 
 def _line(words: str) -> str:
-    """Return words as they can be quoted: addresses are no words of a person."""
+    """Return words as a quotation of one line, without URLs."""
     plain = " ".join(word for word in words.split() if "://" not in word and not word.startswith("www."))
     return shortened(one_line(plain), limits.REFUSAL_WORDS_MAX)

@@ -1,7 +1,7 @@
-"""The last turn of a running session: what the person said, and how the agent's answer begins.
+"""The last turn of a running session: the person's message, and the beginning of the agent's answer.
 
-The client writes it to the session's transcript. Only its end is read, and only in the client's own folder of projects,
-because the path comes with an event.
+The client writes it to the session's transcript. Only the end of the file is read, and only in the client's own folder
+of projects, because the path comes from an event.
 """
 
 import os
@@ -19,24 +19,24 @@ from learning_memory_server.lessons.errors.transcripts import (
 )
 from learning_memory_server.rules.past.events import BY_CLIENT, INTERRUPTED
 
-TAIL: Final = 512 * 1024  # Bytes of a transcript that are read
+TAIL: Final = 512 * 1024  # Bytes read from the end of a transcript
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The last message of the person, and what followed it. Unknown fields are empty."""
+    """The last message of the person, and the agent's response. Unknown fields are empty."""
 
     message: str = ""
     is_interruption: bool = False  # whether the person stopped the agent to write it
-    answer: str = ""  # the agent's first text after it
-    refusal: str = ""  # the person's words to the last call that was refused since
+    answer: str = ""  # the agent's first text after the message
+    refusal: str = ""  # the person's words at the last refused call since the message
 
 
 def last_turn(path: str) -> Turn:
-    """Return the last turn in a transcript; an empty one if it cannot be read, or is somewhere else. For a thread."""
+    """Return the last turn in a transcript; empty if it cannot be read or is outside the client's folder. Blocks."""
     try:
         lines = _end_of(path)
-    except (OSError, ValueError):  # A text may be no name of a file
+    except (OSError, ValueError):  # The text may be an invalid file name
         return Turn()
     turn, tools, is_stopped = Turn(), dict[str, str](), False
     for record in map(record_of, lines):
@@ -59,7 +59,7 @@ def last_turn(path: str) -> Turn:
 
 
 def _end_of(path: str) -> list[bytes]:
-    """Return the last whole lines of a file in the client's folder of projects, none of a file somewhere else."""
+    """Return the last whole lines of a file, none if it is outside the client's folder of projects."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(projects_folder(os.environ))):
         return []
     with Path(path).open("rb") as file:
@@ -70,7 +70,7 @@ def _end_of(path: str) -> list[bytes]:
 
 
 def _after(turn: Turn, record: dict[str, Any], part: dict[str, Any], tools: dict[str, str]) -> Turn:
-    """Return the turn after the result of a call, which may be a refusal with words."""
+    """Return the turn after a tool result, which may be a refusal with words."""
     identity = text_of(part.get("tool_use_id"))
     tool = tools.pop(identity, "")
     refused = refused_by(record, part, (identity, tool, "")) if tool else None

@@ -1,4 +1,4 @@
-"""A person's own words in a message, and whether an agent's answer concedes them."""
+"""A person's own words in a message, and whether an agent's answer concedes the point."""
 
 import itertools
 import re
@@ -10,16 +10,16 @@ from learning_memory_server.model.lines import one_line
 _PASTED: Final = re.compile(
     r"^(?:[>|<{}\[#@+$%\u276f\u23fa\u25cf*~]|`{3}|-{2}|diff |commit |index | {4}|\t)|[\"“”«»]", re.MULTILINE
 )
-"""Where a text begins that may be somebody else's: a quotation, a fence, a diff, a list, an output."""
+"""The beginning of pasted text: a quotation, a fence, a diff, a list, program output."""
 
 _APOSTROPHE: Final = "\u2019"
 
 
 def own_words(text: str) -> str:
-    """Return the beginning of a message that its writer typed, as one line.
+    """Return the typed beginning of a message, before any pasted text, as one line.
 
-    It ends before the first quotation, fence, diff, list or long paragraph. It is all of a short remark, or it
-    addresses somebody: the titles and findings of a pasted review do not. Empty, if nothing is left.
+    It ends before the first quotation, fence, diff, list or long paragraph. It must be a short message without other
+    text, or address the agent, as the findings of a pasted review do not. Otherwise the result is empty.
     """
     pasted = _PASTED.search(text)
     paragraphs = (text[: pasted.start()] if pasted else text).split("\n\n")
@@ -30,7 +30,7 @@ def own_words(text: str) -> str:
 
 
 def dissents(words: str) -> bool:
-    """Whether own words say that something is wrong."""
+    """Whether a person's words say that something is wrong."""
     return _has_any(words, constants.DISSENTING)
 
 

@@ -1,1 +1,1 @@
-"""What offers candidates at a trigger. A source changes nothing, and does not know what was shown before."""
+"""Sources of candidates at a trigger. A source changes nothing, and does not depend on earlier advice."""

@@ -14,11 +14,11 @@ class Source(Protocol):
 
     @property
     def kinds(self) -> Container[TriggerKind]:
-        """The kinds of triggers at which it has something to offer."""
+        """The kinds of triggers for which it has candidates."""
 
     @property
     def needs_confirmed(self) -> bool:
-        """Whether it has nothing to offer where nobody has confirmed the project of the folder."""
+        """Whether it needs a folder whose project a person has confirmed."""
 
     async def candidates(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return candidates, the best first."""
+        """Return candidates, best first."""

@@ -23,7 +23,7 @@ _AT_TEXTS: Final = frozenset({TriggerKind.PROMPT, TriggerKind.SUBAGENT_START, Tr
 
 @dataclass(frozen=True, slots=True)
 class LessonsSource:
-    """Offers the lessons that are near enough, or that name the same thing. Of one matter, it offers the newest."""
+    """Offers lessons that are near enough or share a name. Of lessons about the same matter, it offers the newest."""
 
     finder: LessonFinder
     names: Names
@@ -48,7 +48,7 @@ class LessonsSource:
         return await self._newest(best(found.scored, bar), found, bar, caller)
 
     async def _at_text(self, trigger: Trigger, observed: Observed, caller: Caller) -> list[Candidate]:
-        """Return the lesson for a prompt, a task or a failed command: only the best, and for nearly all texts none."""
+        """Return the best lesson for a prompt, a task or a failed command. For most texts there is none."""
         is_error = trigger.kind is TriggerKind.ERROR
         text = (observed.question if is_error else trigger.text)[: constants.PROMPT_MAX]
         named = [each for each in self.names.about(text, caller) if not self._is_worn(each)]
@@ -59,7 +59,7 @@ class LessonsSource:
         line = text.rpartition("\n")[2] if is_error else ""
         texts = (text, line) if len(set(terms(line))) >= constants.LINE_TERMS_LEAST else (text,)
         found = await self.finder.find(texts, caller, patience=observed.patience)
-        # An agent knows what it has written itself.
+        # An agent knows its own entries.
         found = replace(found, scored=[each for each in found.scored if each.entry.agent_session != caller.session])
         bar = bar_at_error(found.stored) if is_error else bar_at_prompt(found.stored)
         chosen = best(found.scored, bar)[:1] or named_among(found.scored, {each.id for each in named})[:1]
@@ -73,12 +73,12 @@ class LessonsSource:
         return [each for each in candidates if not (is_error and is_silent(each.entry))]
 
     def _is_worn(self, entry: Ghap) -> bool:
-        """Return whether a lesson was shown so often without helping that a name is not enough any more."""
+        """Whether a lesson was shown so often without helping that a shared name is no longer enough."""
         is_shown = self.log.times_shown(entry.id) >= constants.TWICE
         return is_shown and not self.finder.lessons.effects.has_helped(entry.id)
 
     async def _bears(self, entry: Ghap, text: str, found: Found, caller: Caller) -> bool:
-        """Return whether a lesson is about what is done with a thing: the name of the thing alone is no reason."""
+        """Whether a lesson is relevant apart from the name that it shares with a text."""
         rest = self.names.besides(text, caller)
         if rest != text:
             found = await self.finder.find([rest], caller)
@@ -86,7 +86,7 @@ class LessonsSource:
         return mine is not None and mine.score >= (constants.NAMED if mine.by_terms else bar_at_start(found.stored))
 
     async def _newest(self, chosen: list[Scored], found: Found, bar: float, caller: Caller) -> list[Candidate]:
-        """Return the candidates for lessons: in place of each the newest about its matter that is half as near."""
+        """Return candidates for lessons, each replaced by the newest on its matter with at least half the score."""
 
         def newest(scored: Scored) -> Ghap:
             near = (each.entry for each in found.scored if each.score >= constants.NEWER * scored.score)

@@ -1,4 +1,4 @@
-"""Open entries: one's own and those that nobody works on, what others are at work on, and what is left open."""
+"""Open entries: the agent's own, unattended ones, and those that other agents work on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from learning_memory_server.model.trigger import Trigger
 
 @dataclass(frozen=True, slots=True)
 class OpenEntriesSource:
-    """Offers open entries at a session's start, and the agent's own when it is about to end its work."""
+    """Offers open entries at a session's start, and the agent's own entry at the end of its work."""
 
     collector: ObservationCollector
     kinds: ClassVar = frozenset({TriggerKind.SESSION_START, TriggerKind.STOP, TriggerKind.SUBAGENT_STOP})
@@ -25,7 +25,7 @@ class OpenEntriesSource:
         still_open = self.collector.still_open
         current = still_open.current(caller)
         if trigger.kind is not TriggerKind.SESSION_START:
-            # Whatever an agent does with a reminder, it stops again.
+            # After a reminder, the agent stops a second time.
             return [Candidate(current, Reason.UNRESOLVED)] if current and not trigger.is_again else []
         own = [current] if current else []
         left = still_open.others(caller, elsewhere=False)
@@ -37,7 +37,7 @@ class OpenEntriesSource:
 
 
 def limited(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return a few candidates of a session's start: rules, open entries, lessons, and what others do, in this order."""
+    """Limit the candidates of a session's start: rules, open entries, lessons, others' entries, in this order."""
     rules = [each for each in candidates if each.reason is Reason.RULE]
     ours = [each for each in candidates if each.reason is Reason.OPEN]
     others = [each for each in candidates if each.reason is Reason.ELSEWHERE]

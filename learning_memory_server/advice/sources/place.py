@@ -1,4 +1,4 @@
-"""Lessons that name where a session works."""
+"""Lessons that name the place where a session works."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +16,7 @@ from learning_memory_server.model.trigger import Trigger
 class PlaceSource:
     """Offers lessons at a session's start that name the branch, a changed file or the folder.
 
-    Where nothing is shown at prompts, those that helped most follow.
+    If the client shows no advice at prompts, the most helpful lessons follow.
     """
 
     lessons: Lessons

@@ -1,4 +1,4 @@
-"""Rules that a person has accepted: at a start, and on the topic of a text. At acts, agents meet them."""
+"""Accepted rules, at a start and on the topic of a text. Rules about calls and edits do not come from here."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final

@@ -1,4 +1,4 @@
-"""Lessons about the very error that a command failed with."""
+"""Lessons tied to the error of a failed command."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -35,6 +35,6 @@ class TiesSource:
 
 
 def _line_of(entry: Ghap, line: str) -> str:
-    """Return the line that an entry is tied to, as its author met it."""
+    """Return the error line to which an entry is tied, as the entry has it."""
     lines = [each.line for each in entry.errors if each.is_tied]
     return line if line in lines or not lines else lines[-1]

@@ -1,4 +1,4 @@
-"""Values in force that are near a goal and a hypothesis."""
+"""Values in force near a goal and a hypothesis."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from learning_memory_server.model.trigger import Trigger
 
 @dataclass(frozen=True, slots=True)
 class ValuesSource:
-    """Offers the nearest value that nothing contradicts when an entry is started or updated."""
+    """Offers the nearest uncontradicted value when an entry is started or updated."""
 
     finder: LessonFinder
     values: ValueLog
@@ -40,7 +40,7 @@ class ValuesSource:
             and entry.id not in each.supporting
             and not (answers and answers.is_never(each.value.id))
         )
-        # The vector of the belief is in the cache.
+        # The vector of the belief is cached.
         vector = await self.finder.index.embeddings.embed_query(belief)
         near = await nearest_values(self.finder.index, vector, trusted, 1)
         return [

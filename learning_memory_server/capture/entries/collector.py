@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A new entry, and the caller's earlier one if that is still open."""
+    """A new entry, and the caller's earlier entry if it is still open."""
 
     entry: Ghap
     orphan: Ghap | None
 
 
 class Belief(NamedTuple):
-    """What an agent believed, as it says when the outcome is known; `same_as` names an entry with the same belief."""
+    """An agent's belief, stated after the outcome is known; `same_as` is the id of an entry with the same belief."""
 
     goal: str
     hypothesis: str
@@ -49,10 +49,10 @@ class Belief(NamedTuple):
 
 
 class ObservationCollector(Records[Ghap]):
-    """The resolved entries as records, and the open ones. Every change is on the disk before the call returns.
+    """The resolved entries as records, and the open entries. Every change is on disk before the call returns.
 
-    Each agent has its own current entry, if the client identifies its agents. Nothing here awaits, so that a change is
-    complete or not begun, and parallel sessions cannot interleave their writes.
+    Each agent has its own current entry, if the client identifies agents. Nothing here awaits, so a change is never
+    half done, and parallel sessions cannot interleave their writes.
     """
 
     def __init__(self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False) -> None:
@@ -65,7 +65,7 @@ class ObservationCollector(Records[Ghap]):
         self._timeline = Timeline()
 
     def start(self, caller: Caller, **beginning: Unpack[Beginning]) -> Started:
-        """Open an entry. The caller's current one, if any, stays open as an orphan."""
+        """Open an entry. The caller's current entry, if any, stays open as an orphan."""
         if done := self._done(caller):
             return Started(done, None)
         now = self._clock()
@@ -86,12 +86,12 @@ class ObservationCollector(Records[Ghap]):
         return Started(entry, orphan)
 
     def update(self, caller: Caller, ghap_id: str | None = None, **changes: Unpack[Changes]) -> Ghap:
-        """Change an open entry: the caller's current one, or the given one, which the caller adopts if need be."""
+        """Change an open entry: the caller's current one, or a given one, which the caller adopts if needed."""
         if done := self._done(caller):
             return done
         entry = self._get_open(caller, ghap_id)
         is_free = entry.project == caller.project and not self._open.owner(entry, caller).is_elsewhere
-        # A hook that got lost must not take an entry from the agent that is known to work on it.
+        # A misdirected hook must not take over an entry from the agent that works on it.
         is_free &= caller.agent is not None or not entry.agent or entry.agent_session != caller.session
         if is_free and self._open.current(caller) is None:
             entry = replace(entry, agent_session=caller.session, agent=caller.agent or "", orphaned=False)
@@ -101,7 +101,7 @@ class ObservationCollector(Records[Ghap]):
         return entry
 
     def add_run(self, caller: Caller, run: Run) -> Ghap | None:
-        """Keep how a test or build command ended with the caller's current entry, and return it, if it is known."""
+        """Add the result of a test or build to the caller's current entry, and return the entry, if unambiguous."""
         entry = self.still_open.current(caller)
         if entry is None or self._open.is_ambiguous(caller):
             return None
@@ -110,7 +110,7 @@ class ObservationCollector(Records[Ghap]):
         return entry
 
     def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
-        """Return the entry that `update` or `resolve` would change, or has changed in a repeated call."""
+        """Return the entry that `update` or `resolve` would change, or has already changed in a repeated call."""
         return self._done(caller) or self._get_open(caller, ghap_id)
 
     def resolve(
@@ -120,7 +120,7 @@ class ObservationCollector(Records[Ghap]):
         met: Callable[[Ghap, Caller], tuple[Met, ...]] = lambda _entry, _caller: (),
         **outcome: Unpack[Outcome],
     ) -> Ghap:
-        """Resolve an open entry with the errors it `met`. Raises as `update`; a wrong guess needs a reason."""
+        """Resolve an open entry with the errors from `met`. Raises as `update`; a falsified entry requires a reason."""
         if (done := self._done(caller)) and done.resolution:
             return done
         entry = self._get_open(caller, ghap_id)
@@ -130,13 +130,13 @@ class ObservationCollector(Records[Ghap]):
         resolved = replace(resolved, errors=met(resolved, caller))
         self.add(resolved, at=now)
         self._open.by_id.pop(resolved.id, None)
-        # The entry is safe, so this must not fail: a leftover open file is removed at the next start.
+        # The entry is saved, so this must not fail: a leftover open file is removed at the next start.
         with suppress(JournalUnavailableError):
             self._journal.close_entry(resolved.id)
         return resolved
 
     def record(self, caller: Caller, belief: Belief, **outcome: Unpack[Outcome]) -> Ghap:
-        """Write a resolved entry of a belief whose outcome is known; open entries stay open. Raises as `resolve`."""
+        """Write a resolved entry for a belief with a known outcome; open entries stay open. Raises as `resolve`."""
         if (done := self._done(caller)) and done.resolution:
             return done
         now = self._clock()
@@ -158,7 +158,7 @@ class ObservationCollector(Records[Ghap]):
         return entry
 
     def believed_again(self, ghap_id: str) -> Belief:
-        """Return the belief of a resolved entry of this store, for another entry that is the same."""
+        """Return the belief of a resolved entry of this store, for another entry with the same belief."""
         try:
             entry = self.get(ghap_id)
         except NotFoundError as error:
@@ -178,7 +178,7 @@ class ObservationCollector(Records[Ghap]):
         return Belief(entry.goal, entry.hypothesis, ghap_id)
 
     def split(self, ghap_id: str) -> Ghap:
-        """Take back, for a person, that an entry is the same as another one. Return it as it is now."""
+        """Undo, for a person, that an entry is the same as another one. Return the changed entry."""
         entry = self.get(ghap_id)
         if not entry.repeats:
             raise InvalidInputError(f"{ghap_id} is not the same as another entry, as far as its agent says.")
@@ -187,22 +187,22 @@ class ObservationCollector(Records[Ghap]):
         return entry
 
     def repeating(self, ghap_ids: Iterable[str]) -> list[str]:
-        """Return the ids of the other entries whose goal and hypothesis come from one of these, split or not."""
+        """Return the ids of other entries that took their goal and hypothesis from these entries, split or not."""
         sources = dict.fromkeys(ghap_ids)
         given = len(sources)
-        # An entry comes after the one that it repeats.
+        # An entry comes after the entry that it repeats.
         for entry in self.timeline:
             if entry.same_as in sources:
                 sources.setdefault(entry.id)
         return list(sources)[given:]
 
     def anchor(self, ghap_id: str, anchors: tuple[Anchor, ...]) -> None:
-        """Keep what files a resolved entry is about, unless it has been forgotten since."""
+        """Store the files that a resolved entry is about, unless the entry was deleted in the meantime."""
         if (entry := self.find(ghap_id)) and anchors:
             self.add(replace(entry, anchors=anchors), at=entry.outcome.resolved_at)
 
     def add(self, *things: Ghap, at: datetime | None = None) -> None:
-        """Write resolved entries to the log; see `Records.add`."""
+        """Append resolved entries to the log; see `Records.add`."""
         timeline, before = self.timeline, [self.find(each.id) for each in things]
         super().add(*things, at=at)
         for entry in filter(None, before):
@@ -211,7 +211,7 @@ class ObservationCollector(Records[Ghap]):
             timeline.add(entry)
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
-        """Import resolved entries and return those whose ids were neither known nor forgotten."""
+        """Import resolved entries, and return those whose ids were neither known nor deleted here."""
         known = self.still_open.by_id
         return self.add_new((entry for entry in entries if entry.id not in known), self._clock())
 
@@ -224,7 +224,7 @@ class ObservationCollector(Records[Ghap]):
         return list(new.values())
 
     def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
-        """Change open entries with these ids on the disk and here, and return how many the change altered."""
+        """Change the open entries with these ids on disk and in memory, and return the number of altered entries."""
         held = [entry for entry in self.still_open.by_id.values() if entry.id in ids]
         altered = [changed for entry in held if (changed := change(entry)) != entry]
         for entry in altered:
@@ -232,12 +232,12 @@ class ObservationCollector(Records[Ghap]):
         return len(altered)
 
     def replace_loaded(self, *things: Ghap) -> None:
-        """Replace resolved entries whose lines were rewritten; their times are the same."""
+        """Replace resolved entries whose log lines were rewritten. Their times must be unchanged."""
         super().replace_loaded(*things)
         self._timeline = Timeline(self.all())
 
     def documents(self) -> Iterator[Document]:
-        """Yield the documents of all axes of resolved entries for the index."""
+        """Yield the documents of resolved entries on all axes, for the index."""
         for entry in self.list_resolved():
             yield from documents_of(entry)
 
@@ -249,18 +249,18 @@ class ObservationCollector(Records[Ghap]):
         return self.still_open.by_id.get(name) or self.find(name)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
-        """Return what `forget` would return for everything in a project, and change nothing."""
+        """Return what `forget` would return for everything in a project, without changing anything."""
         entries = (*self.timeline, *self._open.by_id.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
-        """Forget entries permanently, open ones included; see `Records.forget`. The caller must remove their points."""
+        """Delete entries permanently, open ones included; see `Records.forget`. The caller must remove their points."""
         forgetting = super().forget(ids, at, unknown_too=unknown_too)
         for entry in forgetting.found:
             if entry.resolution:
                 self._timeline.remove(entry)
             if self._open.by_id.pop(entry.id, None):
-                # The tombstone is on the disk: a leftover open file is removed at the next start.
+                # The tombstone is on disk: a leftover open file is removed at the next start.
                 with suppress(JournalUnavailableError):
                     self._journal.close_entry(entry.id)
         return forgetting
@@ -277,27 +277,27 @@ class ObservationCollector(Records[Ghap]):
         )
 
     def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
-        """Return the resolved entries that match, most recently resolved first."""
+        """Return the matching resolved entries, most recently resolved first."""
         wanted = query or EntryQuery()
         found = self.timeline.newest(wanted.project)
-        # Most lists are of everything, of a project or not.
+        # Most queries have no filter other than the project.
         is_narrower = wanted != EntryQuery(project=wanted.project)
         return [entry for entry in found if wanted.matches(entry)] if is_narrower else list(found)
 
     @property
     def still_open(self) -> OpenEntries:
-        """The open entries, for reading only."""
+        """The open entries, read-only."""
         self.load()
         return self._open
 
     @property
     def timeline(self) -> Timeline:
-        """The resolved entries by time, for reading only: what changes them may replace it."""
+        """The resolved entries by time, read-only. A change of the entries may replace the object."""
         self.load()
         return self._timeline
 
     def load(self) -> None:
-        """Read the journal, once. Other threads wait for it."""
+        """Read the journal once. Other threads wait for it."""
         if self._has_timeline:
             return
         with self._loading, without_collections():
@@ -327,7 +327,7 @@ class ObservationCollector(Records[Ghap]):
         raise NotFoundError(f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries.")
 
     def _done(self, caller: Caller) -> Ghap | None:
-        """Return the entry that this call has already changed, if the call is repeated because its reply was lost."""
+        """Return the entry that an earlier attempt of a repeated call has changed, None for any other call."""
         if not (caller.request and caller.again):
             return None
         still_open = (entry for entry in self.still_open.by_id.values() if caller.request in entry.requests)
@@ -335,7 +335,7 @@ class ObservationCollector(Records[Ghap]):
 
 
 def _resolution(at: datetime, outcome: Outcome) -> Resolution:
-    """Return the resolution of an entry; a wrong guess needs a reason."""
+    """Return the resolution of an entry. Raises InvalidInputError for a falsified entry without a reason."""
     kept = outcome.copy()
     kept["words"] = one_line(outcome.get("words", ""))[: limits.PERSON_WORDS_MAX]
     resolution = Resolution(resolved_at=at, **kept)
@@ -345,12 +345,12 @@ def _resolution(at: datetime, outcome: Outcome) -> Resolution:
 
 @dataclass(frozen=True, slots=True)
 class ObservationPersister:
-    """Writes resolved entries to the index, whose writer tries again later what it could not write."""
+    """Writes resolved entries to the index. The writer retries failed writes later."""
 
     writer: IndexWriter
 
     async def persist(self, entry: Ghap) -> bool:
-        """Index the entry. Return whether it is in the index now; if not, it is pending."""
-        # Also in the lines that are logged about later attempts.
+        """Index the entry. Return whether it is in the index now; otherwise it is pending."""
+        # Also for the log lines of later attempts.
         with bound_contextvars(ghap_id=entry.id):
             return await self.writer.write(documents_of(entry))

@@ -1,4 +1,4 @@
-"""The open entries, who owns them, and which agent sessions are running, as far as a hub knows."""
+"""The open entries, their owners, and the running agent sessions, as far as a hub knows."""
 
 import json
 import os
@@ -22,21 +22,21 @@ from learning_memory_server.system import files, timeouts
 
 
 class EntryOwner(StrEnum):
-    """Who works on an open entry, seen from a caller."""
+    """The owner of an open entry, from a caller's point of view."""
 
-    CALLER = "you"  # The caller, or an agent of its session where it is not known which
+    CALLER = "you"  # The caller, or an unknown agent of its session
     AGENT = "another agent of this session"
     SESSION = "another live session"
     NOBODY = "a session that has ended"
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether another agent or session works on it."""
+        """Whether another agent or session works on the entry."""
         return self in (EntryOwner.AGENT, EntryOwner.SESSION)
 
 
 class OpenEntries:
-    """The open entries, each in a file of its own, in the order of their starts. `is_live` tells if a session runs."""
+    """The open entries, one file each, in the order of their starts. `is_live` returns whether a session runs."""
 
     def __init__(self, journal: Journal, is_live: Callable[[str], bool]) -> None:
         self._journal = journal
@@ -44,7 +44,7 @@ class OpenEntries:
         self.by_id: dict[str, Ghap] = {}
 
     def load(self, entries: Iterable[Ghap]) -> None:
-        """Hold these entries. Of two entries that a crash left to an agent, the newest is current."""
+        """Load these entries. If a crash left an agent with two current entries, the newest stays current."""
         self.by_id = {entry.id: entry for entry in entries}
         newest = {_agent(entry): entry for entry in self.by_id.values() if not entry.orphaned}
         for entry in list(self.by_id.values()):
@@ -52,35 +52,38 @@ class OpenEntries:
                 self.by_id[entry.id] = replace(entry, orphaned=True)
 
     def save(self, entry: Ghap) -> None:
-        """Write an entry, and hold it."""
+        """Write an entry to disk, and keep it."""
         self._journal.save_open(entry)
         self.by_id[entry.id] = entry
 
     def current(self, caller: Caller) -> Ghap | None:
-        """Return the newest entry that the caller has not moved on from, if there is one."""
+        """Return the caller's current entry, the newest that is not orphaned; None if there is none."""
         agent = caller.project, caller.session, caller.agent or ""
         mine = (each for each in reversed(self.by_id.values()) if not each.orphaned and _agent(each) == agent)
         return next(mine, None)
 
     def candidates(self, caller: Caller) -> list[Ghap]:
-        """Return the entries that may be the caller's, newest first; the newest alone if calls have no names."""
+        """Return the open entries that may be the caller's, newest first.
+
+        Empty if the agent is known, or if the client does not name its calls: then `current` decides.
+        """
         return [] if caller.agent is not None or not caller.names_calls else self._of_session(caller)
 
     def is_ambiguous(self, caller: Caller) -> bool:
-        """Return whether any of several entries may be the caller's, because the client does not tell agents apart."""
+        """Whether the caller's entry is ambiguous, because the client does not identify its agents."""
         return len(self.candidates(caller)) > 1
 
     def left(self, caller: Caller) -> list[Ghap]:
-        """Return what else is open in the caller's session, newest first, where nothing tells its agents apart."""
+        """Return the other open entries of the caller's session, newest first, if the client does not name calls."""
         current = self.current(caller)
         return [] if caller.names_calls else [each for each in self._of_session(caller) if each is not current]
 
     def known_to(self, caller: Caller) -> Ghap | None:
-        """Return the caller's current entry, if it is known that no other one is meant."""
+        """Return the caller's current entry, None if the call could mean another one."""
         return None if self.is_ambiguous(caller) or self.left(caller) else self.current(caller)
 
     def get_current(self, caller: Caller) -> Ghap:
-        """Return the entry of a call without id, or raise `NoActiveGhapError`, or `InvalidInputError` for several."""
+        """Return the entry for a call without an id. Raises `NoActiveGhapError`, or `InvalidInputError` for several."""
         if len(here := self.candidates(caller)) > 1:
             raise InvalidInputError(
                 f"ghap_id: required, because several entries are open in this session: {'; '.join(map(named, here))}.",
@@ -101,14 +104,14 @@ class OpenEntries:
         )
 
     def owner(self, entry: Ghap, caller: Caller) -> EntryOwner:
-        """Return who works on an entry."""
+        """Return the owner of an entry."""
         if entry.agent_session == caller.session:
             is_another = caller.agent and entry.agent and caller.agent != entry.agent
             return EntryOwner.AGENT if is_another else EntryOwner.CALLER
         return EntryOwner.SESSION if self._is_live(entry.agent_session) else EntryOwner.NOBODY
 
     def others(self, caller: Caller, *, elsewhere: bool) -> list[Ghap]:
-        """Return the project's other entries, newest first: those that others work on, or those that nobody does."""
+        """Return the project's other open entries, newest first: with an active owner if `elsewhere`, else without."""
         current = self.current(caller)
         return [
             entry
@@ -125,7 +128,7 @@ class OpenEntries:
 
 
 def named(entry: Ghap) -> str:
-    """Return the id of an entry, and enough of its goal to recognise it."""
+    """Return the id of an entry, and the beginning of its goal for recognition."""
     return f"{entry.id} ({shortened(one_line(entry.goal), limits.NAMED_GOAL_MAX)})"
 
 
@@ -134,10 +137,10 @@ def _agent(entry: Ghap) -> tuple[str, str, str]:
 
 
 class LiveSessions:
-    """The sessions with a connected front, or a sign of life in the last half hour.
+    """The sessions with a connected front, or with a sign of life in the last half hour.
 
-    A session whose last front has left has ended. After a restart, the hub counts each session whose front was
-    connected and still runs, so that it takes no entry for an orphan.
+    A session has ended when its last front has left. After a restart, the hub counts each session whose front was
+    connected and still runs, so that their entries are not taken for orphans.
     """
 
     def __init__(self, clock: Clock, path: Path) -> None:
@@ -153,7 +156,7 @@ class LiveSessions:
                     self._left[session] = running[-1]
 
     def is_live(self, session: str) -> bool:
-        """Return whether a session is running."""
+        """Whether a session is running."""
         heard = self._heard.get(session)
         return session in self._fronts or (
             heard is not None
@@ -162,19 +165,19 @@ class LiveSessions:
         )
 
     def heard(self, session: str) -> None:
-        """Note a sign of life of a session."""
+        """Record a sign of life of a session."""
         self._heard[session] = self._clock()
         self._left.pop(session, None)
 
     def ended(self, session: str) -> None:
-        """Note that a session has ended, although its front may still be connected for a moment."""
+        """Record that a session has ended, although its front may still be connected for a moment."""
         self._heard.pop(session, None)
 
     @contextmanager
     def connected(self, session: str, process: Any) -> Iterator[None]:
-        """Take a session for a running one inside the block."""
+        """Count a session as running while the block runs."""
         self._fronts[session].append(process)
-        # Only a hint for the next hub: not worth waiting for the disk, and a full one matters elsewhere.
+        # Only a hint for the next hub: not worth waiting for the disk, and a full disk is reported elsewhere.
         with (
             suppress(OSError),
             os.fdopen(files.open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file,

@@ -1,4 +1,4 @@
-"""Resolved entries by the time of their resolution, with counts that are kept as entries come and go."""
+"""Resolved entries by resolution time, with counts that are updated incrementally."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TallyKey = tuple[str, Domain | None, Strategy | None]
 
 
 class Tally:
-    """Counts of entries. One thread may count many, while another adds or removes single ones."""
+    """Counts of entries. Thread-safe: one thread may count many entries while another adds or removes single ones."""
 
     def __init__(self) -> None:
         self.axes = Counter[Axis]()
         self.tiers = Counter[Tier]()
         self.outcomes = Counter[OutcomeStatus]()
-        self.predicted = Counter[OutcomeStatus]()  # without what was written afterwards
+        self.predicted = Counter[OutcomeStatus]()  # without entries written afterwards
         self.first = Stated()
         self.last = Stated()
         self._changing = Lock()
@@ -64,45 +64,45 @@ class Stated:
             self._squares += times * (confidence - held) ** 2
 
     def means(self) -> tuple[float, float, float] | None:
-        """Return the mean confidence, the share that held, and the Brier score; None without entries."""
+        """Return the mean confidence, the share of confirmed predictions, and the Brier score; None without entries."""
         if not self.count:
             return None
         return self._confidence / self.count, self._held / self.count, self._squares / self.count
 
 
 class Timeline:
-    """Resolved entries in the order of their resolutions."""
+    """Resolved entries in the order of their resolution."""
 
     def __init__(self, entries: Iterable[Ghap] = ()) -> None:
         self._all = sorted(entries, key=_order)
-        self.changes = 0  # how often an entry came, went or was replaced
-        self.tally: Tally | None = None  # kept once all entries have been counted
+        self.changes = 0  # the number of additions, removals and replacements
+        self.tally: Tally | None = None  # updated once all entries have been counted
         self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
         self._outcomes: defaultdict[TallyKey, Counter[OutcomeStatus]] = defaultdict(Counter)
         self._by_file: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        self.citing: list[Ghap] = []  # those that say what helped or misled them
+        self.citing: list[Ghap] = []  # entries that cite what helped or misled them
         for entry in self._all:
             self._by_project[entry.project].append(entry)
             self._note(entry)
 
     def __iter__(self) -> Iterator[Ghap]:
-        """Iterate over the entries, the earliest first."""
+        """Iterate over the entries, earliest first."""
         return iter(self._all)
 
     def newest(self, project: str | None = None) -> Iterator[Ghap]:
-        """Iterate over the entries, the latest first."""
+        """Iterate over the entries, latest first."""
         return reversed(self._all if project is None else self._by_project.get(project, []))
 
     def count(self, project: str | None = None) -> int:
-        """Return how many entries there are, or how many of a project."""
+        """Return the number of entries, of a project or in total."""
         return len(self._all if project is None else self._by_project.get(project, []))
 
     def outcomes(self, like: Ghap) -> Counter[OutcomeStatus]:
-        """Return how many entries of this one's project, domain and strategy ended in which way."""
+        """Return the number of entries by outcome, for the same project, domain and strategy as `like`."""
         return +self._outcomes.get(_kind(like), Counter())
 
     def projects(self) -> set[str]:
-        """Return the projects that have entries."""
+        """Return the projects with entries."""
         return {project for project, entries in self._by_project.items() if entries}
 
     def add(self, entry: Ghap) -> None:
@@ -115,7 +115,7 @@ class Timeline:
             self.tally.count([entry])
 
     def remove(self, entry: Ghap) -> None:
-        """Remove an entry that is there."""
+        """Remove an existing entry."""
         self.changes += 1
         for entries in (self._all, self._by_project[entry.project]):
             del entries[bisect_left(entries, _order(entry), key=_order)]
@@ -128,7 +128,7 @@ class Timeline:
             self.tally.count([entry], -1)
 
     def wrong_about(self, project: str, file: str) -> list[str]:
-        """Return the ids of entries whose hypothesis about a file was falsified, the earliest first."""
+        """Return the ids of entries with a falsified hypothesis about a file, earliest first."""
         return self._by_file.get((project, file), [])
 
     def _note(self, entry: Ghap) -> None:

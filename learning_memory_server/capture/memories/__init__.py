@@ -1,1 +1,1 @@
-"""Memories: texts that people and agents want kept, divided into chunks."""
+"""Memories: texts stored by people and agents, divided into chunks."""

@@ -1,4 +1,4 @@
-"""The memories in the journal, and their chunks; adding and deleting them: first there, then in the index."""
+"""The memories in the journal and their chunks. Additions and deletions go to the journal first, then to the index."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class MemoryLog(Records[Memory]):
         self._chunker = chunker
 
     def find_same(self, text: str, metadata: Mapping[str, Any], project: str) -> Memory | None:
-        """Return the newest memory of a project with the same text and metadata that is not replaced, or None."""
+        """Return the newest memory of a project with the same text and metadata that was not replaced, or None."""
         alike = (each for each in reversed(self.all()) if each.text == text and each.project == project)
         wanted, replaced = _canonical(metadata), self.replaced()
         alike = (each for each in alike if each.id not in replaced)
         return next((each for each in alike if _canonical(each.metadata) == wanted), None)
 
     def replaced(self) -> dict[str, str]:
-        """Return the ids of the memories that others replace, each with its successor's; see `replaced_among`."""
+        """Return the ids of replaced memories, each with the id of its successor; see `replaced_among`."""
         return replaced_among(self.all())
 
     def require_current(self, memory_id: str) -> Memory:
-        """Return a memory that is to be replaced, which must exist and not be replaced already."""
+        """Return a memory that is about to be replaced. Raises an error if it is missing or was already replaced."""
         if (memory := self.find(memory_id)) is None:
             raise NotFoundError(
                 f"replaces: there is no memory {memory_id}.",
@@ -68,7 +68,7 @@ class MemoryLog(Records[Memory]):
         return memory
 
     def chunk(self, text: str, should_stop: Callable[[], bool] = lambda: False) -> Chunking:
-        """Divide a text into chunks. May take seconds; safe in any thread. See `Chunker.chunk`."""
+        """Divide a text into chunks. May take seconds; thread-safe. See `Chunker.chunk`."""
         return self._chunker().chunk(text, should_stop)
 
     def chunks_of(self, memory: Memory) -> int:
@@ -76,11 +76,11 @@ class MemoryLog(Records[Memory]):
         return len(self._chunking_of(memory).spans)
 
     def documents_of(self, memory: Memory, only: Container[int] | None = None) -> Iterator[Chunk]:
-        """Yield the documents of a memory, or only of the chunks with the given numbers."""
+        """Yield the documents of a memory, or only those of the chunks with the numbers in `only`."""
         return documents_of(self._with_chunking(memory), self._chunker(), only)
 
     def candidate_chunks(self, memory: Memory, wanted: Sequence[str]) -> Iterator[Chunk]:
-        """Yield the chunks of a memory that may have some of the `needles`."""
+        """Yield the chunks of a memory that may contain some of the strings from `needles`."""
         return self.documents_of(memory, touched(memory.text, self._chunking_of(memory).spans, wanted))
 
     def documents(self) -> Iterator[Document]:
@@ -89,15 +89,15 @@ class MemoryLog(Records[Memory]):
             yield from self.documents_of(memory)
 
     def points(self, name: str) -> Iterable[str]:
-        """Return the point ids of a memory that is forgotten."""
+        """Return the point ids of a deleted memory."""
         return point_ids(name, int(self._tombstones[name].get("chunks", 0)))
 
     def _tombstone_details(self, memory: Memory | None) -> dict[str, Any]:
-        # Once its text is purged, nothing else records how many points it had.
+        # Once the text is purged, nothing else records the number of its points.
         return {"chunks": self.chunks_of(memory) if memory else 0}
 
     def _with_chunking(self, memory: Memory) -> Memory:
-        """Return the memory with its chunks for the current model, which may not be the one it was added with."""
+        """Return the memory with its chunks for the current model, which may have changed since it was added."""
         if memory.chunking is None or memory.chunking.by != self._chunker().name:
             memory = replace(memory, chunking=self.chunk(memory.text))
             self.replace_loaded(memory)
@@ -114,19 +114,19 @@ def _canonical(metadata: Mapping[str, Any]) -> str:
 
 
 _FEW: Final = 64  # Up to this many chunks, all are ranked
-_MOST: Final = 4_000  # The most chunks that are ranked, in a fifth of a second
-_STEM: Final = 3  # From this length on, the last character of a term may come from the stemmer, not the text
+_MOST: Final = 4_000  # Maximum number of chunks to rank, which takes a fifth of a second
+_STEM: Final = 3  # From this length on, the last character of a term may come from the stemmer instead of the text
 
 
 def needles(query: str) -> list[str]:
-    """Return strings such that any text sharing a term with the query contains one, but for irregular forms."""
+    """Return strings, at least one of which is in any text that shares a term with the query (if regular)."""
     return sorted({term[:-1] if len(term) >= _STEM else term for term in terms(query)})
 
 
 def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collection[int]:
-    """Return the numbers of the chunks that may share terms with a query's `needles`, at most those with the most.
+    """Return the numbers of the chunks that may share terms with a query, given its `needles`.
 
-    The first chunk is always among them, and so are chunks that are not ASCII.
+    Limited to the chunks with the most matches. The first chunk and chunks that are not ASCII are always included.
     """
     if len(spans) <= _FEW:
         return range(len(spans))
@@ -142,7 +142,7 @@ def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collecti
     return set(sorted(hits, key=lambda number: (-hits[number], number))[:_MOST])
 
 
-_AT_ONCE: Final = 64  # The most chunks a caller waits for: about 8,000 tokens, one or two seconds
+_AT_ONCE: Final = 64  # Maximum chunks that a caller waits for: about 8,000 tokens, one or two seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class Added:
 
     memory: Memory  # the memory, new or existing
     chunks: int  # the number of its chunks
-    is_new: bool  # whether this call added it; if not, it already existed
-    is_indexed: bool  # whether all of it is in the index now; if not, it is indexed in the background
+    is_new: bool  # whether this call added it; otherwise it already existed
+    is_indexed: bool  # whether all of it is indexed now; otherwise it is indexed in the background
 
 
 @dataclass(frozen=True)
@@ -164,14 +164,13 @@ class MemoryStore:
     clock: Clock
 
     async def add(self, caller: Caller, text: str, metadata: Mapping[str, Any], replaces: str | None = None) -> Added:
-        """Add a text, stripped, to the journal, and index it: a long one in the background.
+        """Add a text, stripped, to the journal, and index it, in the background if it is long.
 
-        A call that is cancelled while the text is chunked adds nothing. If the journal cannot be written, nothing is
-        added.
+        A call that is cancelled during chunking adds nothing, and neither does one that cannot write to the journal.
 
         Args:
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
-            replaces: The id of the memory that this one corrects, which searches leave out from now on.
+            replaces: The id of the memory that this one corrects. Searches will leave that memory out.
         """
         metadata = checked_metadata(metadata)
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
@@ -193,16 +192,16 @@ class MemoryStore:
             replaces=replaces,
         )
         documents: list[Document] = await asyncio.to_thread(list, self.log.documents_of(memory))
-        # Another call may have added it while this one awaited.
+        # Another call may have added it during the await.
         if same := self._find_same(text, metadata, caller.project, replaces):
             return self._known(same)
-        # Between the journal and the writer nothing is awaited: what a cancelled call has kept is indexed, too.
+        # No await between the journal and the writer, so that a cancelled call leaves no stored memory unindexed.
         self.log.add(memory)
         end_turn()
         return Added(memory, len(documents), is_new=True, is_indexed=await self._index(documents))
 
     async def delete(self, memory_id: str, *, again: bool = False) -> None:
-        """Forget a memory permanently, and remove its points."""
+        """Delete a memory permanently, and remove its points."""
         forgetting = self.log.forget([memory_id], self.clock())
         end_turn()
         await self.writer.remove(self.log.points_of(forgetting))
@@ -216,7 +215,7 @@ class MemoryStore:
             )
 
     def _find_same(self, text: str, metadata: Mapping[str, Any], project: str, replaces: str | None) -> Memory | None:
-        """Return the memory that is there already, or None; it cannot be there and replace another one from now on."""
+        """Return the memory if it exists, or None. Raises an error if it exists and does not replace `replaces`."""
         same = self.log.find_same(text, metadata, project)
         if replaces is None or (same and same.replaces == replaces):
             return same
@@ -246,5 +245,5 @@ class MemoryStore:
         if len(documents) <= _AT_ONCE:
             return await self.writer.write(documents)
         self.writer.postpone(documents)
-        await asyncio.to_thread(trim_heap)  # A long text has been copied a dozen times by now
+        await asyncio.to_thread(trim_heap)  # A long text has been copied a dozen times at this point
         return False

@@ -1,1 +1,1 @@
-"""The MCP clients on this machine: their differences (`catalog`), and changes of their files (`change`)."""
+"""The MCP clients on this machine: their differences (`catalog`), and changes to their files (`change`)."""

@@ -1,4 +1,4 @@
-"""Everything that differs between clients, as data; and this server's entry in a client.
+"""The differences between clients, as data, and this server's entry in a client's file.
 
 Sources: the clients' documentation and, for Codex and Gemini CLI, code, of November 2026. Tried with Claude Code
 2.1.197, Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102 and opencode 1.18.33.
@@ -23,37 +23,37 @@ from learning_memory_server.system.ipc.jsonrpc import is_unicode
 from learning_memory_server.system.locations import is_of_sandbox
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
-SERVER: Final = "learning-memory"  # The name of this server in a client. Gemini CLI allows no underscore in it.
+SERVER: Final = "learning-memory"  # The name of this server in clients. Gemini CLI does not allow underscores in it.
 _SDK_PASSES: Final = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"})
-"""The environment that the TypeScript SDK's stdio client passes by default."""
+"""The variables that the TypeScript SDK's stdio client passes to servers by default."""
 _CODEX_PASSES: Final = _SDK_PASSES | {"__CF_USER_TEXT_ENCODING", "LANG", "LC_ALL", "TMPDIR", "TZ"}
 _WINDOWS_NEEDS: Final = frozenset(
     "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE".split()
 )
-"""What every client passes on Windows."""
+"""The variables that every client passes on Windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The system (as in `sys.platform`) and the user that a path is for."""
+    """The platform (as in `sys.platform`) and the user for which paths are resolved."""
 
     platform: str
     home: Path
     environment: Mapping[str, str]
 
     def folder(self, variable: str) -> Path | None:
-        """Return the folder that a variable names, or None if it is unset or relative."""
+        """Return the folder in a variable, None if it is unset or relative."""
         named = Path(self.environment.get(variable, ""))
         return named if named.is_absolute() else None
 
 
 def this_machine() -> Machine:
-    """Return the machine and user that this process runs for."""
+    """Return the machine and user of this process."""
     return Machine(sys.platform, Path.home(), os.environ)
 
 
 def application_data(machine: Machine) -> Path:
-    """Return the folder in which desktop programs keep a user's settings, as Electron defines it."""
+    """Return the folder of a user's settings for desktop programs, as defined by Electron."""
     if machine.platform == "win32":
         return machine.folder("APPDATA") or machine.home / "AppData" / "Roaming"
     if machine.platform == "darwin":
@@ -62,16 +62,16 @@ def application_data(machine: Machine) -> Path:
 
 
 class Syntax(Protocol):
-    """Reads and edits the text of a file in place. Each function raises ValueError if it cannot."""
+    """Parses and edits the text of a file. Each function raises ValueError if it cannot."""
 
     def parse(self, text: str) -> dict[str, Any]:
-        """Return the content; none for an empty text."""
+        """Return the content; an empty dict for an empty text."""
 
     def put(self, text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
         """Return the text with values merged into the table at a path."""
 
     def drop(self, text: str, path: tuple[str, ...]) -> str:
-        """Return the text without the table at a path."""
+        """Return the text with the table at a path removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,16 @@ class Client:
     Args:
         name: Its name on our command line.
         title: Its name in a sentence.
-        locate: Returns its file of servers for all projects.
+        locate: Returns its configuration file of servers for all projects.
         section: The key of the servers in that file.
-        program: Its command, if that is not its name; finding this or the file's folder means that it is installed.
-        afterwards: What makes it read its file again.
+        program: Its command, if different from its name. If it or the file's folder exists, the client is installed.
+        afterwards: The user's action that makes it read its file again.
         syntax: Edits its file.
-        fixed: Fields of the server's entry besides `command`, `args` and `env`.
-        passes: The variables of its own environment that a server gets, except on Windows; None for all.
-        own_command: Whether its servers are changed through its own command, as with `claude mcp`.
-        is_joined: Whether an entry's `command` has the arguments, too, and its variables are its `environment`.
-        hooks: Its file of hooks, next to that of servers, which is ours as a whole; none if empty.
+        fixed: Fields of the server's entry other than `command`, `args` and `env`.
+        passes: The variables that it passes to servers from its own environment, except on Windows; None for all.
+        own_command: Whether its own command changes its servers, such as `claude mcp`.
+        is_joined: Whether an entry's `command` includes the arguments, and its variables are in `environment`.
+        hooks: Its file of hooks, next to `locate`, which belongs to this server as a whole; empty if there is none.
     """
 
     name: str
@@ -108,11 +108,11 @@ class Client:
 
     @property
     def path(self) -> tuple[str, str]:
-        """The keys that lead to this server's entry."""
+        """The keys of this server's entry."""
         return self.section, SERVER
 
     def passed(self, machine: Machine) -> dict[str, str]:
-        """Return the variables that a server gets from this client, without those of its entry."""
+        """Return the variables that a server gets from this client, not counting its entry's own."""
         if self.passes is None:
             return dict(machine.environment)
         names = _WINDOWS_NEEDS if machine.platform == "win32" else self.passes
@@ -195,20 +195,20 @@ CLIENTS: Final[Mapping[str, Client]] = {
 
 
 def client_names(incomplete: str) -> list[str]:
-    """Return the names that begin so."""
+    """Return the client names that begin with a text."""
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
 def client_called(text: str) -> Client:
-    """Return the client of a name that a person wrote."""
+    """Return the client with the name that a person typed."""
     if text not in CLIENTS:
         known = f"there is no client {text!r}; there are {', '.join(CLIENTS)}."
         raise typer.BadParameter(f"{known}{did_you_mean(text, CLIENTS)}")
     return CLIENTS[text]
 
 
-_UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")  # Folders in which `uvx` and `uv run --with` build
-_FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")  # Variables that decide where settings and data are on Linux
+_UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")  # Folders of `uvx` and `uv run --with`
+_FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")  # Variables for the folders of settings and data on Linux
 
 _OUR_NAMES: Final = frozenset({APPLICATION, "learning_memory_server"})
 _SCRIPT: Final = f"{APPLICATION}.exe" if sys.platform == "win32" else APPLICATION
@@ -219,9 +219,9 @@ class Launch:
     """The command with which a client starts the server.
 
     Attributes:
-        command: An absolute path. A name could be fetched from a package index by some launcher.
+        command: An absolute path. Some launchers would download a bare name from a package index.
         arguments: The arguments.
-        caution: A warning about its end, if any.
+        caution: A warning that the installation may be deleted; empty if none.
     """
 
     command: str
@@ -231,12 +231,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The settings of this process that a client's sessions would not see.
+    """The settings in this process's environment that a client's sessions would not get.
 
     Attributes:
-        written: For the entry's `env`, absolute where they are paths.
-        shared: For `config.toml`, by key and with its types, also secrets.
-        omitted: A sentence for each setting that is not written to a client.
+        written: For the entry's `env`, with absolute paths.
+        shared: For `config.toml`, by key and with TOML types, including secrets.
+        omitted: A sentence for each setting that is not written to the client.
     """
 
     written: dict[str, str]
@@ -250,7 +250,7 @@ def find_launch(
     *,
     has_hub: bool = hasattr(os, "fork"),
 ) -> Launch:
-    """Return the command of this installation: the console script next to the interpreter, or in the record."""
+    """Return this installation's command: the console script next to the interpreter, or in the package's record."""
     arguments = () if has_hub else ("--direct",)
     scripts = [executable.parent / _SCRIPT, *(_recorded() if installed is None else installed)]
     script = next((path for path in scripts if path.is_file()), None)
@@ -273,7 +273,7 @@ def _recorded() -> list[Path]:
 
 
 def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return the entry of this server in a client's file."""
+    """Return the entry of this server for a client's file."""
     if client.is_joined:
         joined = {**client.fixed, "command": [launch.command, *launch.arguments]}
         return {**joined, "environment": dict(variables)} if variables else joined
@@ -282,7 +282,7 @@ def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> d
 
 
 def as_others_have(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with `command`, `args` and `env` apart, whichever client has it."""
+    """Return an entry of any client with separate `command`, `args` and `env`."""
     command = entry.get("command")
     if not isinstance(command, list):
         return dict(entry)
@@ -290,7 +290,7 @@ def as_others_have(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_this_server(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry starts this server, by its command, a launcher such as uvx, or the module."""
+    """Whether an entry starts this server: by its command, through a launcher such as uvx, or as a module."""
     entry = as_others_have(entry)
     words = [entry.get("command"), *(entry.get("args") or ())]
     return any(
@@ -299,9 +299,9 @@ def is_of_this_server(entry: Mapping[str, Any]) -> bool:
 
 
 def find_variables(client: Client, machine: Machine, settings: Settings, *, to_client: bool = True) -> Variables:
-    """Return the settings in the environment that the client's sessions need; only those of the data may be written.
+    """Return the settings in the environment that the client's sessions need. Only the location of the data is written.
 
-    A temporary folder, such as that of `demo --keep`, is written nowhere.
+    A temporary folder, such as the one of `demo --keep`, is never written.
     """
     written: dict[str, str] = {}
     shared: dict[str, Any] = {}
@@ -344,7 +344,7 @@ def find_variables(client: Client, machine: Machine, settings: Settings, *, to_c
 
 
 def _plain(value: object) -> object:
-    """Return a setting's value as TOML has it."""
+    """Return a setting's value as a TOML type."""
     if hasattr(value, "get_secret_value"):
         return value.get_secret_value()
     if isinstance(value, Path):

@@ -1,7 +1,7 @@
-"""A change to a client's file of servers, or of hooks: computed first, shown, and then written, with a copy.
+"""A change to a client's file of servers or hooks: computed, shown, then written, with a copy of the original.
 
-The removal repeats the edit on the copy: if the result is the present file, the copy is restored byte for byte,
-otherwise the entry alone is taken out. A file of hooks is ours as a whole.
+To remove the entry, the edit is repeated on the copy. If the result is the present file, the copy is restored byte for
+byte. Otherwise only the entry is removed. A file of hooks belongs to this server as a whole.
 """
 
 import difflib
@@ -25,20 +25,20 @@ from learning_memory_server.system.ipc.jsonrpc import is_unicode
 from learning_memory_server.system.paths import APPLICATION
 
 _COPY: Final = ".before-learning-memory"  # The suffix of the copy
-_CONTEXT: Final = 2  # Unchanged lines around a change in a diff: the user's, and perhaps keys of other servers
+_CONTEXT: Final = 2  # Context lines in a diff, which may contain secrets of other servers
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a file.
+    """A change to a file.
 
     Attributes:
         path: The file as the client names it; it may be a symbolic link.
-        before: Its content now; None if it does not exist.
-        after: Its new content; None removes it.
-        copy: The content to keep a copy of, if any.
-        advice: The change by hand if the file cannot be written.
-        restores: Whether `after` is the copy, which is then removed.
+        before: Its present content; None if it does not exist.
+        after: Its new content; None to remove it.
+        copy: The content to copy first, if any.
+        advice: Instructions for a manual change if the file cannot be written.
+        restores: Whether `after` comes from the copy, which is removed afterwards.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class Change:
         return list(found)
 
     def apply(self) -> None:
-        """Write the file, with its own mode, and the copy first. A new file is for its owner alone."""
+        """Write the copy, then the file with its present mode. A new file gets mode 0600."""
         target = self.path.resolve()
         if read(target) != self.before:
             raise ClientSetupError(
@@ -81,7 +81,7 @@ class Change:
 
 
 def find_entry(client: Client, machine: Machine, advice: str = "Correct it first.") -> dict[str, Any] | None:
-    """Return this server's entry in a client's file, or None; `advice` is what to do if that cannot be parsed."""
+    """Return this server's entry in a client's file, or None. An error about an invalid file contains `advice`."""
     path = client.locate(machine)
     try:
         content = client.syntax.parse(_decoded(read(path)))
@@ -91,7 +91,7 @@ def find_entry(client: Client, machine: Machine, advice: str = "Correct it first
 
 
 def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Change:
-    """Return the change that adds or updates this server's entry, leaving everything else as it is."""
+    """Return the change that adds or updates this server's entry, and leaves everything else unchanged."""
     path = client.locate(machine)
     place, text = by_hand(client, machine, entry)
     advice = f"Add this {place} yourself:\n{text}"
@@ -101,19 +101,19 @@ def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Chan
         # Codex leaves out empty arguments when it rewrites its file.
         entry = {name: value for name, value in entry.items() if name != "args"}
     after = _merged(path, before, client.syntax, client.path, entry, advice)
-    # An update keeps the copy from before the server was added.
+    # An update keeps the copy from before the first addition.
     copy = earlier if existing is not None and _is_before(client, earlier, before, existing) else before
     return Change(path, before, after, copy, advice)
 
 
 def removal(client: Client, machine: Machine) -> Change:
-    """Return the change that removes what was added."""
+    """Return the change that removes this server's entry."""
     path, syntax = client.locate(machine), client.syntax
     advice = f"Remove {'.'.join(client.path)} from {path} yourself."
     before, existing = read(path), find_entry(client, machine, advice)
     earlier = read(copy_path(path))
     if before is None or existing is None:
-        # The client's own command leaves the copy.
+        # The client's own command leaves the copy behind.
         is_left = bool(before and earlier) and syntax.parse(_decoded(before)) == syntax.parse(_decoded(earlier))
         return Change(path, before, earlier if is_left else before, None, advice, restores=is_left)
     if _is_before(client, earlier, before, existing):
@@ -138,23 +138,23 @@ def settings_addition(path: Path, values: Mapping[str, Any]) -> Change:
 
 
 def packaged(name: str) -> Path:
-    """Return the folder of what a client reads: in the package, or next to it in a checkout."""
+    """Return the folder with a client's files: in the package, or next to the package in a checkout."""
     installed = Path(__file__).with_name("plugins")
     return (installed if installed.is_dir() else Path(__file__).parents[3] / "plugins") / name
 
 
 def hook_command() -> list[str]:
-    """Return the command `hook` of this installation, with the interpreter itself: it starts fast, without PATH."""
+    """Return this installation's `hook` command, which calls the interpreter directly: fast, and without PATH."""
     return [sys.executable, "-I", "-S", hook.__file__]
 
 
 def hooks_change(client: Client, machine: Machine, *, remove: bool = False) -> Change | None:
-    """Return the change that writes a client's hooks, or removes them; None if `setup` writes none for it."""
+    """Return the change that writes or removes a client's hooks; None if `setup` writes none for the client."""
     if not client.hooks or not hasattr(os, "fork"):
         return None
     path = client.locate(machine).parent / client.hooks
     text = (packaged(client.name) / path.name).read_text("utf-8")
-    # A list of words in a program, and the line of a shell in JSON.
+    # A list of words in a program, and a shell command in JSON.
     text = text.replace(f'"{APPLICATION}", "hook"', json.dumps(hook_command())[1:-1])
     text = text.replace(f"{APPLICATION} hook", json.dumps(shlex.join(hook_command()))[1:-1])
     advice = f"Change {path} yourself, or make it writable and try again."
@@ -162,9 +162,9 @@ def hooks_change(client: Client, machine: Machine, *, remove: bool = False) -> C
 
 
 def by_hand(client: Client, machine: Machine, entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Return where to add this server to a client's file, with a preposition, and the text that is valid there.
+    """Return the position for this server's entry in a client's file, with a preposition, and a text valid there.
 
-    That depends on what is in the file: two objects in a row are not valid, and no table below an inline one.
+    Both depend on the file's content: two consecutive JSON objects are invalid, and so is a table below an inline one.
     """
     path, whole = client.locate(machine), snippet(client, entry)
     try:
@@ -191,7 +191,7 @@ def by_hand(client: Client, machine: Machine, entry: Mapping[str, Any]) -> tuple
 
 
 def _members(content: Mapping[str, Any]) -> str:
-    """Return the members of an object of JSON without its braces."""
+    """Return the members of a JSON object as text, without braces."""
     return "\n".join(line[2:] for line in json.dumps(content, indent=2, ensure_ascii=False).split("\n")[1:-1])
 
 
@@ -199,7 +199,7 @@ def _put(text: str, client: Client, entry: Mapping[str, Any]) -> str:
     try:
         return client.syntax.put(text, client.path, entry)
     except (ValueError, AttributeError):
-        return "="  # No form of it
+        return "="  # Not valid in any form
 
 
 def _is_toml(text: str) -> bool:
@@ -211,7 +211,7 @@ def _is_toml(text: str) -> bool:
 
 
 def snippet(client: Client, entry: Mapping[str, Any]) -> str:
-    """Return the content of a file that has this server only."""
+    """Return the content of a file with this server only."""
     return client.syntax.put("", client.path, entry).rstrip("\n")
 
 
@@ -233,7 +233,7 @@ def _merged(
 
 
 def _without(client: Client, text: str, earlier: bytes | None) -> str:
-    """Return a text without the entry, and without its section if that was added with it and is empty now."""
+    """Return a text without the entry, and without the section if it was added with the entry and is now empty."""
     syntax, (section, name) = client.syntax, client.path
     wanted = syntax.parse(text)
     del wanted[section][name]
@@ -251,7 +251,7 @@ def _without(client: Client, text: str, earlier: bytes | None) -> str:
 
 
 def _is_before(client: Client, earlier: bytes | None, now: bytes | None, entry: Mapping[str, Any]) -> bool:
-    """Return whether adding the entry to the earlier content, which had none, leads to the content of now."""
+    """Whether adding the entry to the earlier content, which lacks it, results in the present content."""
     try:
         text = _decoded(earlier)
         if earlier is None or _lookup(client.syntax.parse(text), client.path) is not None:
@@ -283,12 +283,12 @@ def _lookup(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:
 
 
 def copy_path(path: Path) -> Path:
-    """Return where the copy of a file is kept."""
+    """Return the path of a file's copy."""
     return path.with_name(path.name + _COPY)
 
 
 def read(path: Path) -> bytes | None:
-    """Return a file's content, or None if it does not exist."""
+    """Return a file's content, None if the file does not exist."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
-"""Claude Code's own commands, `claude mcp` and `claude plugin`, and the plugin's copy for this machine.
+"""Claude Code's commands `claude mcp` and `claude plugin`, and the copy of the plugin for this machine.
 
-Claude Code rewrites its file while it runs, so it is not edited here. The copy is a marketplace of its own with
-absolute paths, the interpreter itself for hooks, and a script for the server.
+Claude Code rewrites its file while it runs, so the file is not edited here. The copy is a marketplace with absolute
+paths, hooks that call the interpreter directly, and a script that starts the server.
 """
 
 import json
@@ -24,7 +24,7 @@ from learning_memory_server.system import files, locations, timeouts
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
-NAME: Final = "learning-memory"  # The plugin's name. Its tools are called `mcp__plugin_learning-memory_memory__...`.
+NAME: Final = "learning-memory"  # The plugin's name. Its tools are `mcp__plugin_learning-memory_memory__...`.
 MARKETPLACE: Final = APPLICATION
 IDENTITY: Final = f"{NAME}@{MARKETPLACE}"
 FOLDER: Final = "claude-code"  # The copy's folder, next to `config.toml`
@@ -34,20 +34,20 @@ _HOOKS: Final = Path("hooks", "hooks.json")
 _START: Final = Path("start.sh")
 _SHELL: Final = "/bin/sh"
 _OURS: Final = (Path(".claude-plugin"), _SERVERS, _HOOKS, _START, Path("skills"), Path("README.md"), Path("icon.png"))
-"""What Claude Code reads; the rest is for other clients."""
+"""The files that Claude Code reads; the others are for other clients."""
 
 _Kind = TypeVar("_Kind")
 
 
 class _Listed(msgspec.Struct):
-    """Where Claude Code says that it has a plugin, or a marketplace."""
+    """The location of an installed plugin or a marketplace, in Claude Code's files."""
 
     installPath: str = ""  # noqa: N815 - its names
     installLocation: str = ""  # noqa: N815
 
 
 class _Lists(msgspec.Struct):
-    """What Claude Code's files say of plugins."""
+    """The fields about plugins in Claude Code's files."""
 
     plugins: dict[str, list[_Listed]] = {}
     enabledPlugins: dict[str, Any] = {}  # noqa: N815
@@ -55,7 +55,7 @@ class _Lists(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The plugin that Claude Code has, from whatever marketplace, and the folder in which it reads it."""
+    """The plugin installed in Claude Code, from any marketplace, with the folder that Claude Code reads."""
 
     identity: str
     folder: Path
@@ -63,7 +63,7 @@ class Installed:
 
 
 def commands(existing: Mapping[str, Any] | None, entry: Mapping[str, Any] | None) -> list[list[str]]:
-    """Return the commands that lead from one entry to another. Fields that only the existing one has stay."""
+    """Return the commands that replace one entry by another. Extra fields of the existing entry are kept."""
     remove = ["claude", "mcp", "remove", "-s", "user", SERVER]
     if entry is None:
         return [remove] if existing is not None else []
@@ -77,7 +77,7 @@ def commands(existing: Mapping[str, Any] | None, entry: Mapping[str, Any] | None
 
 
 def find_program(todo: Sequence[Sequence[str]], machine: Machine) -> str:
-    """Return the path of `claude`; the error without it says which commands to run by hand."""
+    """Return the path of `claude`. If it is missing, the error lists the commands to run by hand."""
     program = shutil.which("claude", path=machine.environment.get("PATH"))
     if program is None:
         lines = "\n".join(map(shlex.join, todo))
@@ -89,7 +89,7 @@ def find_program(todo: Sequence[Sequence[str]], machine: Machine) -> str:
 
 
 def run(program: str, todo: Sequence[Sequence[str]], machine: Machine) -> None:
-    """Run commands of the program `claude`."""
+    """Run `claude` commands."""
     for command in todo:
         try:
             done = subprocess.run(
@@ -114,12 +114,12 @@ def _failed(command: Sequence[str], how: str) -> ClientSetupError:
 
 
 def copy_folder(machine: Machine) -> Path:
-    """Return where the plugin's copy belongs: next to the settings file that no variable names."""
+    """Return the folder for the copy of the plugin: next to the default settings file, whatever variables say."""
     return Path(locations.default_settings_file(machine.environment, machine.platform)).with_name(FOLDER)
 
 
 def contents(launch: Launch) -> dict[Path, bytes]:
-    """Return the files of the copy of the packaged plugin."""
+    """Return the files for the copy of the packaged plugin."""
     source = packaged(FOLDER)
     ours = (path for name in _OURS for path in (_all(source / name) if (source / name).is_dir() else [source / name]))
     found = {path.relative_to(source): path.read_bytes() for path in ours}
@@ -149,14 +149,14 @@ def contents(launch: Launch) -> dict[Path, bytes]:
 
 
 def is_written(folder: Path, wanted: Mapping[Path, bytes]) -> bool:
-    """Return whether a folder has these files, and no others."""
+    """Whether a folder contains exactly these files."""
     if not folder.is_dir() or {path.relative_to(folder) for path in _all(folder)} != wanted.keys():
         return False
     return all((folder / path).read_bytes() == content for path, content in wanted.items())
 
 
 def write_plugin(folder: Path, wanted: Mapping[Path, bytes]) -> None:
-    """Write the copy, for this user alone."""
+    """Write the copy, readable by this user only."""
     try:
         for path in _all(folder) if folder.is_dir() else ():
             if path.relative_to(folder) not in wanted:
@@ -169,12 +169,12 @@ def write_plugin(folder: Path, wanted: Mapping[Path, bytes]) -> None:
 
 
 def find_installed(machine: Machine) -> Installed | None:
-    """Return the plugin that Claude Code has, or None."""
+    """Return the plugin installed in Claude Code, or None."""
     for identity, places in _read(machine, "plugins/installed_plugins.json", _Lists).plugins.items():
         if identity.partition("@")[0] == NAME and places:
             folder = Path(places[0].installPath)
             if identity == IDENTITY and (ours := find_marketplace(machine)):
-                # A checkout is a marketplace of this name, too.
+                # A checkout is a marketplace with this name, too.
                 checkout = ours / "plugins" / FOLDER
                 folder = checkout if checkout.is_dir() else ours / NAME
             enabled = _read(machine, "settings.json", _Lists).enabledPlugins
@@ -183,13 +183,13 @@ def find_installed(machine: Machine) -> Installed | None:
 
 
 def find_marketplace(machine: Machine) -> Path | None:
-    """Return the folder in which Claude Code reads the copy, or None if it does not know it."""
+    """Return the folder of our marketplace in Claude Code, None if it is not registered."""
     known = _read(machine, "plugins/known_marketplaces.json", dict[str, _Listed])
     return Path(known[MARKETPLACE].installLocation) if MARKETPLACE in known else None
 
 
 def _read(machine: Machine, name: str, kind: type[_Kind]) -> _Kind:
-    """Return what one of Claude Code's files says; nothing if there is no such file."""
+    """Return the decoded content of a file of Claude Code; defaults if the file does not exist."""
     path = (machine.folder("CLAUDE_CONFIG_DIR") or machine.home / ".claude") / name
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
@@ -202,7 +202,7 @@ def _read(machine: Machine, name: str, kind: type[_Kind]) -> _Kind:
 
 
 def flaw_of(installed: Installed, machine: Machine, launch: Launch) -> str:
-    """Return what keeps the plugin from working as it should, as the end of a sentence; nothing if nothing does."""
+    """Return the reason why the plugin does not work properly, as the end of a sentence; empty if it works."""
     if not installed.folder.is_dir():
         return f"its folder {installed.folder} is gone"
     if not installed.is_enabled:
@@ -215,7 +215,7 @@ def flaw_of(installed: Installed, machine: Machine, launch: Launch) -> str:
 
 
 def entry_of(installed: Installed) -> dict[str, Any]:
-    """Return the server of the plugin as Claude Code starts it."""
+    """Return the server entry of the plugin with the command that Claude Code runs."""
     try:
         servers = json.loads((installed.folder / _SERVERS).read_bytes())["mcpServers"]
         entry: dict[str, Any] = next(iter(servers.values()))
@@ -223,12 +223,12 @@ def entry_of(installed: Installed) -> dict[str, Any]:
             _script, _interpreter, command, *arguments = entry["args"]
             return {**entry, "command": command, "args": arguments}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
-        return {}  # It was changed: whoever starts the entry will say so
+        return {}  # The file was changed; starting the entry will show the error
     return entry
 
 
 def adding(machine: Machine) -> list[list[str]]:
-    """Return the commands that lead to the plugin from what Claude Code has of it."""
+    """Return the commands that install the plugin, given the present state of Claude Code."""
     installed, folder = find_installed(machine), copy_folder(machine)
     is_ours = installed is not None and installed.identity == IDENTITY
     todo = [] if is_ours else removing(machine)
@@ -242,7 +242,7 @@ def adding(machine: Machine) -> list[list[str]]:
 
 
 def removing(machine: Machine) -> list[list[str]]:
-    """Return the commands that uninstall the plugin and remove our marketplace, as far as Claude Code has them."""
+    """Return the commands that uninstall the plugin and remove our marketplace, as far as they are installed."""
     todo = []
     if installed := find_installed(machine):
         todo.append(["claude", "plugin", "uninstall", "-s", "user", installed.identity])

@@ -1,4 +1,4 @@
-"""Edits of JSON text, with comments and trailing commas, that leave everything else as it is."""
+"""Edit JSON text, with comments and trailing commas, and leave everything else unchanged."""
 
 import json
 import re
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 _STRING: Final = r'("(?:[^"\\]|\\.)*+(?:"|\Z)|/\*(?!.*?\*/).*)'
-"""A string. One that does not end, or a comment, is the rest, which `json` refuses: it is looked for only once."""
+"""A string. An unterminated string or comment extends to the end, for `json` to reject, so it is searched only once."""
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING: Final = re.compile(rf"{_STRING}|[\[{{]\s*+,|,(?=\s*+[}}\]])", re.DOTALL)
-"""A string, a comma that nothing precedes, which is not valid, or one that nothing follows."""
+"""A string, an opening bracket with an invalid comma after it, or a trailing comma."""
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _INDENT: Final = re.compile(r"\{[ \t]*(?://[^\r\n]*)?\r?\n([ \t]+)[\"/]")
-_MARK: Final = "\ufeff"  # Some editors begin a file with it
+_MARK: Final = "\ufeff"  # A byte order mark, which some editors write
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value and where it is in the text; of a member also where its key begins, and the comma after it, if any."""
+    """A value and its position; for a member, also the positions of its key and of the comma after it, if any."""
 
     start: int
     end: int
@@ -28,13 +28,13 @@ class _Node:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the content of the text; none if it is empty. ValueError if it is no object, with or without comments."""
+    """Return the content; empty for an empty text. Raises ValueError if the text is not an object, comments aside."""
     root = _root(text)
     return {} if root is None else root.value
 
 
 def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return the text with values merged into the object at a path, which is created if it is missing."""
+    """Return the text with values merged into the object at a path. The object is created if missing."""
     if _root(text) is None:
         text = f"{text}{{}}\n"
     if _find(text, path) is None:
@@ -58,7 +58,7 @@ def drop(text: str, path: tuple[str, ...]) -> str:
     member = members[name]
     start = len(text[: member.key].rstrip(" \t\r\n"))
     if re.search(r"//[^\r\n]*\Z", text[parent.start : start]):
-        start = member.key  # What follows must not become part of the comment
+        start = member.key  # The rest must not become part of the comment
     if member.comma is not None:
         return text[:start] + text[member.comma + 1 :]
     names = list(members)
@@ -72,7 +72,7 @@ def drop(text: str, path: tuple[str, ...]) -> str:
 
 
 def _set(text: str, path: tuple[str, ...], value: object) -> str:
-    """Replace the value at a path, or create it with the objects around it."""
+    """Set the value at a path, and create the objects around it if missing."""
     node, depth = _root(text), 0
     for name in path:
         if node is None or not isinstance(node.value, dict):
@@ -105,7 +105,7 @@ def _dumped(text: str, value: object, depth: int) -> str:
 
 
 def _layout(text: str) -> tuple[str, str]:
-    """Return the text's line end and its indentation."""
+    """Return the text's line ending and indentation."""
     indent = _INDENT.search(text)
     return "\r\n" if "\r\n" in text else "\n", indent[1] if indent else "  "
 
@@ -134,7 +134,7 @@ def _root(text: str) -> _Node | None:
 
 
 def _members(text: str, node: _Node) -> dict[str, _Node]:
-    """Return the members of a value of a text that `_root` accepts; none if it is not an object."""
+    """Return the members of a value in a text that `_root` accepts; empty if the value is not an object."""
     if not isinstance(node.value, dict):
         return {}
     with_commas, plain = _uncommented(text), _plain(text)
@@ -147,7 +147,7 @@ def _members(text: str, node: _Node) -> dict[str, _Node]:
         value, end = _DECODER.raw_decode(plain, start)
         after = _skip(with_commas, end)
         comma = after if with_commas[after] == "," else None
-        # Of two members with one name, programs use the last.
+        # Of two members with the same name, programs use the last.
         members.pop(name, None)
         members[name] = _Node(start, end, value, key, comma)
         key = _skip(plain, after if comma is None else comma + 1)
@@ -155,7 +155,7 @@ def _members(text: str, node: _Node) -> dict[str, _Node]:
 
 
 def _plain(text: str) -> str:
-    """Return a text as `json` reads it, in which everything is where it was."""
+    """Return a text that `json` can parse, with all positions unchanged."""
     return _TRAILING.sub(lambda found: " " if found[0] == "," else found[0], _uncommented(text))
 
 
@@ -165,7 +165,7 @@ def _uncommented(text: str) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return where blanks end."""
+    """Return the position after whitespace."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 

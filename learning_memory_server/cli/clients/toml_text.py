@@ -1,4 +1,4 @@
-"""Edits of usual TOML text that leave everything else as it is. The caller compares the parsed result."""
+"""Edit common TOML text, and leave everything else unchanged. The caller verifies the parsed result."""
 
 import json
 import re
@@ -16,14 +16,14 @@ _TOKEN: Final = re.compile(
     r"|[^\"'#]",
     re.DOTALL,
 )
-"""A string, a comment, or one other character."""
+"""A string, a comment, or any other single character."""
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MARK: Final = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A header or a key with its value: where it is, line end included, and the table or key that it names."""
+    """A header, or a key with its value: its span, including the line ending, and the path of the table or key."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return the text with values merged into the table at a path, which is created if missing; empty for the root."""
+    """Return the text with values merged into the table at a path, created if missing; an empty path is the root."""
     existing = _at(parse(text), path)
     wanted = {
         name: {**existing.get(name, {}), **value} if isinstance(value, dict) else value
@@ -63,17 +63,17 @@ def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def drop(text: str, path: tuple[str, ...]) -> str:
-    """Return the text without the table at a path, which must have a header, and the tables in it."""
+    """Return the text without the table at a path, which must have a header, and without its subtables."""
     spans = [span for span in _tables(text) if span[0][: len(path)] == path]
     if not spans:
         raise ValueError(f"there is no table {'.'.join(path)}")
     for _, start, end in reversed(spans):
-        text = re.sub(r"(\A|(?<=\n))[ \t]*\r?\n\Z", "", text[:start]) + text[end:]  # The blank line before it goes, too
+        text = re.sub(r"(\A|(?<=\n))[ \t]*\r?\n\Z", "", text[:start]) + text[end:]  # With the blank line before
     return text
 
 
 def _without(text: str, path: tuple[str, ...], name: str) -> str:
-    """Return the text without a key of a table, written as a key or as a table below."""
+    """Return the text without a key of a table, written as a key or as a subtable."""
     for table, found in reversed(list(_placed(text))):
         if not found.is_header and table == path and found.path[:1] == (name,):
             text = text[: found.start] + text[found.end :]
@@ -82,7 +82,7 @@ def _without(text: str, path: tuple[str, ...], name: str) -> str:
 
 
 def _beginning(text: str, path: tuple[str, ...]) -> int | None:
-    """Return where a table's first key belongs, or None if the table has no header."""
+    """Return the position for a table's first key, None if the table has no header."""
     if not path:
         ends = [found.end for table, found in _placed(text) if not table and not found.is_header]
         return max(ends, default=len(_MARK) if text.startswith(_MARK) else 0)
@@ -90,7 +90,7 @@ def _beginning(text: str, path: tuple[str, ...]) -> int | None:
 
 
 def _tables(text: str) -> list[tuple[tuple[str, ...], int, int]]:
-    """Return each table that has a header: its path, its start, and where its last statement ends."""
+    """Return each table with a header: its path, its start, and the end of its last statement."""
     tables: list[tuple[tuple[str, ...], int, int]] = []
     for table, found in _placed(text):
         if found.is_header:
@@ -101,7 +101,7 @@ def _tables(text: str) -> list[tuple[tuple[str, ...], int, int]]:
 
 
 def _placed(text: str) -> Iterator[tuple[tuple[str, ...], _Statement]]:
-    """Yield each statement with the table it is in; a header is in its own."""
+    """Yield each statement with the path of its table. A header belongs to its own table."""
     table: tuple[str, ...] = ()
     for statement in _statements(text):
         if statement.is_header:
@@ -127,7 +127,7 @@ def _statements(text: str) -> Iterator[_Statement]:
 def _statement(content: str, start: int, end: int) -> _Statement:
     stripped = content.strip()
     is_header = stripped.startswith("[")
-    # A quoted key may contain the sign.
+    # A quoted key may contain the equals sign.
     key = re.match(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^=])*""", stripped)
     path, inner = [], tomllib.loads(stripped if is_header or not key else f"{key[0]} = 0")
     while isinstance(inner, dict) and inner:
@@ -154,5 +154,5 @@ def _value(value: object) -> str:
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    # JSON's strings, numbers and booleans are TOML's, but for one character.
+    # JSON's strings, numbers and booleans are valid TOML, except for one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The checks of a set-up, from the interpreter to the engine, and what each reports."""
+"""The checks of an installation, from the interpreter to the engine, and their findings."""
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Repair = Callable[[], str]
 
 
 class Level(StrEnum):
-    """How bad it is: fine, nothing to worry about, worth a look, or a problem: it does not work, or is not private."""
+    """The severity of a finding: fine, information, warning, or a problem (it does not work, or is not private)."""
 
     GREEN = "green"
     INFO = "info"
@@ -24,10 +24,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's outcome: the finding and, unless it is green, the advice.
+    """The finding of a check and, unless it is green, advice.
 
-    `about` gives it the check's topic. `repair` is safe and returns a sentence; `answers` has a repair for each
-    question to a person, in order. `refused` notes a no.
+    `about` sets its topic. `repair` is safe and returns a sentence. `answers` has a repair for each question to a
+    person, in order. `refused` is called if the person says no.
     """
 
     level: Level
@@ -38,7 +38,7 @@ class Finding:
     refused: Callable[[], None] | None = None
 
     def agreed(self) -> Repair | None:
-        """Return how it may be repaired; ask, if only a person knows that."""
+        """Return the repair to run, after asking the person if needed; None if there is none."""
         asked = (repair for question, repair in self.answers.items() if out.agrees(question))
         found = self.repair or next(asked, None)
         if found is None and self.refused and sys.stdin.isatty():
@@ -50,7 +50,7 @@ green, info, yellow, red = (partial(Finding, level) for level in Level)
 
 
 def about(topic: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings with this topic, unless they have their own. A check that fails is a finding, too."""
+    """Yield findings, with this topic unless they have one. An exception in a check becomes a finding."""
     try:
         yield from (replace(each, topic=each.topic or topic) for each in findings)
     except LearningMemoryError as error:
@@ -61,7 +61,7 @@ def about(topic: str, findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def all_sound(findings: Iterable[Finding]) -> Generator[Finding, None, bool]:
-    """Yield the findings, and return whether none of them is a problem."""
+    """Yield the findings, and return whether they contain no problem."""
     sound = True
     for finding in findings:
         sound = sound and finding.level is not Level.RED

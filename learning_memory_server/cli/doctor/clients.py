@@ -1,4 +1,4 @@
-"""Check of the clients on this machine: whether they have this server, and whether it starts as they start it."""
+"""Check the clients on this machine: whether they have this server, and whether it starts with their command."""
 
 import asyncio
 import os
@@ -22,11 +22,11 @@ _SETUP: Final = "learning-memory-server setup"
 _ENDED: Final = "ended before it had listed its tools"
 _NO_SERVER: Final = "did not answer as an MCP server does"
 _TAIL: Final = 65_536
-_SAID_MAX: Final = 200  # Characters of a program's last words that are shown
+_SAID_MAX: Final = 200  # Maximum characters of a program's last output
 
 
 def check_clients(machine: Machine, *, quick: bool) -> Iterator[Finding]:
-    """Check every client that is installed."""
+    """Check every installed client."""
     found = [client for client in CLIENTS.values() if is_installed(client, machine)]
     if not found:
         yield info(f"No client that `setup` supports was found. Once there is one, run: {_SETUP} CLIENT")
@@ -35,7 +35,7 @@ def check_clients(machine: Machine, *, quick: bool) -> Iterator[Finding]:
 
 
 def check_client(client: Client, machine: Machine, *, quick: bool, missing: Level = Level.RED) -> Iterator[Finding]:
-    """Check one client; `missing` is how bad it is if it does not have this server."""
+    """Check one client; `missing` is the level of the finding if it does not have this server."""
     try:
         entry = find_entry(client, machine)
         installed = claude_code.find_installed(machine) if client.own_command else None
@@ -75,7 +75,7 @@ def check_client(client: Client, machine: Machine, *, quick: bool, missing: Leve
 
 
 def _start(client: Client, command: list[str], environment: Mapping[str, str], machine: Machine) -> Finding:
-    # A name is looked up on the client's PATH, not on this process's.
+    # A bare name is looked up on the client's PATH, not on this process's.
     program = shutil.which(command[0], path=environment.get("PATH"))
     if program is None:
         return red(f"{client.title} would start {command[0]}, which does not exist; run: {_SETUP} {client.name}")
@@ -90,7 +90,7 @@ def _start(client: Client, command: list[str], environment: Mapping[str, str], m
 
 
 def _compare(client: Client, environment: Mapping[str, str], machine: Machine) -> Finding | None:
-    """Return a warning if the client's sessions use other data than commands here."""
+    """Return a warning if the client's sessions use other data than commands in this shell."""
     try:
         here, there = (
             paths.journal_path(paths.raw_settings(each), each).resolve() for each in (machine.environment, environment)
@@ -106,7 +106,7 @@ def _compare(client: Client, environment: Mapping[str, str], machine: Machine) -
 
 
 def is_installed(client: Client, machine: Machine) -> bool:
-    """Return whether the client has its file or its folder, or is on the PATH."""
+    """Whether the client's file or folder exists, or its command is on the PATH."""
     file = client.locate(machine)
     has_folder = file.parent not in (machine.home, machine.folder("CLAUDE_CONFIG_DIR")) and file.parent.is_dir()
     return (
@@ -119,11 +119,11 @@ def is_installed(client: Client, machine: Machine) -> bool:
 async def connect(
     command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = timeouts.HANDSHAKE
 ) -> tuple[int, float]:
-    """Start a server on stdio, list its tools, and end it; return their number and the seconds.
+    """Start a server on stdio, list its tools, and stop it. Return the number of tools and the seconds.
 
-    Raises `ClientSetupError` if it cannot be started, ends, answers with an error, or is late.
+    Raises `ClientSetupError` if the server cannot be started, ends, replies with an error, or times out.
     """
-    # Not at the top: `start` and `setup` need the rest of this module, and no client.
+    # Not at the top: `start` and `setup` need the rest of this module, but no client.
     from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client
     from mcp.types import CONNECTION_CLOSED, Implementation
     from pydantic import ValidationError
@@ -135,15 +135,15 @@ async def connect(
     began, tools, flaw = time.monotonic(), 0, ""
 
     async def refuse_noise(message: object) -> None:
-        # The SDK's clients would wait on.
+        # The SDK's clients would keep waiting.
         if isinstance(message, Exception):
             deadline.reschedule(0)
 
-    # A file, so that the server never waits for a reader of what it says.
+    # A file, so that the server never blocks on its output.
     with TemporaryFile("w+", errors="replace") as said:
         try:
             async with stdio_client(server, said) as streams:
-                # Flaws are kept, not raised: the task groups in here would wrap them in exception groups.
+                # Errors are stored, not raised: the task groups would wrap them in exception groups.
                 try:
                     async with (
                         asyncio.timeout(seconds) as deadline,
@@ -151,7 +151,7 @@ async def connect(
                     ):
                         try:
                             await session.initialize()
-                            # No agent sees the tool that answers the plugin's hooks.
+                            # The tool for the plugin's hooks is hidden from agents.
                             tools = sum(tool.name != HOOK for tool in (await session.list_tools()).tools)
                         except MCPError as error:
                             flaw = _ENDED if error.code == CONNECTION_CLOSED else _NO_SERVER

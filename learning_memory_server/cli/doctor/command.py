@@ -1,4 +1,4 @@
-"""The command `doctor`: runs the checks from the interpreter to the engine, shows what they find, and repairs."""
+"""The command `doctor`: run the checks from the interpreter to the engine, show the findings, and repair."""
 
 import os
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ def _repaired(finding: Finding, repair: Repair) -> Finding:
 
 
 def _checks(client: Client | None, *, quick: bool) -> Iterator[Finding]:
-    """Run the checks of one client, or all of them."""
+    """Run the checks of one client, or all checks."""
     machine = this_machine()
     if client:
         yield from about("project", check_files(os.environ))
@@ -147,17 +147,17 @@ def _checks(client: Client | None, *, quick: bool) -> Iterator[Finding]:
             about("project", check_claim(settings, os.environ)),
             about("project", check_projects(settings)),
             about("shared", storage.check_shared(settings)),
-            # Before the engine is opened, which makes an owner where there is none.
+            # Before the engine is opened, which creates a missing owner.
             about("server", storage.check_elsewhere(settings)),
         )
     )
     yield from _check_models(settings, sound=sound, quick=quick)
-    # Last, because a client's server takes the data, as any session does.
+    # Last, because a client's server locks the data like any session.
     yield from about("client", check_clients(machine, quick=quick))
 
 
 def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[Finding]:
-    """Check the hub, and what computes and keeps vectors; the engine only if everything below it is `sound`."""
+    """Check the hub, the model and the engine; the engine only if the earlier checks are `sound`."""
 
     @cache
     def load() -> Embedder:

@@ -1,4 +1,4 @@
-"""Checks of the embedding model, whether it works here, and of the files of the re-ranking model."""
+"""Check the embedding model, whether it works on this machine, and the files of the re-ranking model."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from learning_memory_server.system import timeouts
 def check_model(
     settings: Settings, load: Callable[[], Embedder], *, quick: bool, hub: dict[str, Any] | None = None
 ) -> Iterator[Finding]:
-    """Check the model's files and, unless the hub whose status is given has it, load it and embed a sentence."""
+    """Check the model's files. Unless the hub (with this status) has loaded it, load it and embed a sentence."""
     if settings.embedding_backend == "hashing":
         yield yellow("The hashing backend matches shared words only; it is meant for tests.")
         return
@@ -32,13 +32,13 @@ def check_model(
             yield _scale(hub.get("unrelated"), hub.get("scale_failed", ""))
     if quick and not of_hub:
         yield green("Not loaded (--quick).")
-    # A hub does not report why its model failed; loading it here shows that.
+    # A hub does not report why its model failed; loading it here does.
     elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
         yield from _probe(load, settings)
 
 
 def _check_in_hub(status: dict[str, Any]) -> Finding | None:
-    """Report the state of the hub's model, or None if the hub has not needed it yet."""
+    """Report the state of the hub's model; None if the hub has not needed it yet."""
     match status["model"]:
         case "ready":
             return green(f"The hub has loaded it: {describe_model(status)}.")
@@ -118,7 +118,7 @@ def _probe(load: Callable[[], Embedder], settings: Settings) -> Iterator[Finding
 
 
 def _scale(unrelated: float | None, failure: str = "") -> Finding:
-    """Say what is known of the scale of a model that is not the default one."""
+    """Report the scale of a model other than the default one, if measured."""
     if unrelated is not None:
         return green(
             f"Its scale was measured: texts about different things have a cosine of {unrelated:.2f} "
@@ -136,7 +136,7 @@ def _explained(error: LearningMemoryError) -> str:
 
 
 def check_reranker(model: str) -> Iterator[Finding]:
-    """Check that the model's files and the library that runs them are there."""
+    """Check that the model's files and the library that runs them are installed."""
     try:
         folder = find_reranker(model)
         require_library()

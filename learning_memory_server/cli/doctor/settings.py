@@ -1,4 +1,4 @@
-"""Checks of what a server is started with: Python, settings, folders, the project's files, and what finds secrets."""
+"""Check the conditions for a server's start: Python, settings, folders, project files, and redaction patterns."""
 
 import os
 import shutil
@@ -29,14 +29,14 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def check_python() -> Iterator[Finding]:
-    """Say which Python runs this, and whether it has hubs."""
+    """Report the Python version, and whether hubs are supported."""
     yield green(f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}.")
     if not has_hubs():
         yield yellow("This system has no hub: run learning-memory-server --direct, one session at a time.")
 
 
 def check_settings_file() -> Iterator[Finding]:
-    """Check that a settings file which holds a key or a password is readable by its owner alone."""
+    """Check that a settings file with a key or a password is readable by its owner only."""
     file = config_file()
     if not hasattr(os, "getuid") or not file.exists():
         return
@@ -54,13 +54,13 @@ def check_settings_file() -> Iterator[Finding]:
 
 
 def check_stores(settings: Settings) -> Iterator[Finding]:
-    """Name the other stores of this user, which another shell or a sandbox may use in place of this one."""
+    """List the other stores of this user, which another shell or a sandbox may use instead of this one."""
     for each in other_stores(settings.storage_path, settings.journal_directory):
         yield yellow(describe_other(each))
 
 
 def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Name the variables that files of the project set, and that sessions ignore there."""
+    """List the variables that files of the project set, and that sessions ignore."""
     for name, file in find_steering(environment):
         yield yellow(
             f"{file} sets {name}, which a project may not: sessions and commands ignore it there. "
@@ -69,7 +69,7 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask, once, about a folder that may be a known project and does not show it."""
+    """Ask, once, about a folder that may belong to a known project, but lacks evidence for it."""
     directory, claims = folder_of(environment), claims_of(settings)
     if left_out := left_out_here(settings):
         yield info(left_out)
@@ -105,7 +105,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
 
 
 def _check_superproject(directory: Path, claims: Claims, stored: Offline) -> Iterator[Finding]:
-    """Say that a submodule gets nothing of its superproject, and offer it."""
+    """Report that a submodule does not use its superproject's memory, and offer to change that."""
     outer = claims.superproject(directory, stored.projects.has)
     if outer is None:
         return
@@ -124,7 +124,7 @@ def _check_superproject(directory: Path, claims: Claims, stored: Offline) -> Ite
 
 
 def check_projects(settings: Settings) -> Iterator[Finding]:
-    """Name the projects with entries that no folder here is: their sessions are told nothing of these."""
+    """List the projects with entries but without a folder on this machine: no session here gets their advice."""
     stored = Offline(settings)
     here = {stored.journal.names.of(each) for each in (settings.project, *claims_of(settings).folders()) if each}
     resolved = Counter(entry.project for entry in stored.collector.list_resolved())
@@ -142,7 +142,7 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
 
 
 def check_redaction(settings: Settings) -> Iterator[Finding]:
-    """Try the user's patterns on texts that are hard for them."""
+    """Test the user's patterns on texts that are slow for many patterns."""
     if not settings.redaction:
         yield yellow("Off: secrets in texts are stored as they are.")
         return
@@ -213,7 +213,7 @@ def _check_privacy(folder: Path) -> Iterator[Finding]:
 
 
 def _check_index(folder: Path) -> Iterator[Finding]:
-    """Check that the engine can use its files. The storage folder's permissions keep them private."""
+    """Check that the engine can access its files. The storage folder's permissions keep them private."""
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -229,13 +229,13 @@ def _is_usable(folder: Path) -> bool:
 
 
 def _exposed(folder: Path) -> list[Path]:
-    """Return the journal and lock files that other users may read."""
+    """Return the journal and lock files that other users can read."""
     files = [path for pattern in ("*.jsonl*", "*/*.json*", LOCK) for path in folder.glob(pattern)]
     return [path for path in files if path.stat().st_mode & _OTHERS]
 
 
 def _replaceable_in(folder: Path) -> Path | None:
-    """Return a parent in which any user may rename entries, unless it is sticky, such as /tmp."""
+    """Return a parent folder in which any user can rename entries: a world-writable one without the sticky bit."""
     for parent in folder.resolve().parents:
         mode = parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -244,7 +244,7 @@ def _replaceable_in(folder: Path) -> Path | None:
 
 
 def _closing(place: Path) -> Repair:
-    """Return what makes a file private, or a folder and what is exposed in it."""
+    """Return a repair that makes a file private, or a folder and its exposed files."""
 
     def close() -> str:
         for path in (place, *_exposed(place)):
@@ -255,7 +255,7 @@ def _closing(place: Path) -> Repair:
 
 
 def check_space(free: int) -> Finding:
-    """Judge the free space on the disk of the storage folder, in bytes."""
+    """Return a finding about the free space on the storage folder's disk, in bytes."""
     size = out.readable_size(free)
     if free < MIN_FREE_BYTES:
         needed = out.readable_size(MIN_FREE_BYTES)
@@ -266,7 +266,7 @@ def check_space(free: int) -> Finding:
 
 
 def _nearest(path: Path) -> Path:
-    """Return the path, or its nearest parent that exists."""
+    """Return the path, or its nearest existing parent."""
     while not path.exists() and path != path.parent:
         path = path.parent
     return path

@@ -1,4 +1,4 @@
-"""The checks of what is stored: the journal, what is shared, the hub that holds them, and the engine with the index."""
+"""Check the stored data: the journal, shared lessons, the hub that owns them, and the engine of the index."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LOOK_SECONDS: Final = 0.1
 
 
 def check_journal(settings: Settings) -> Iterator[Finding]:
-    """Read everything in the journal, and find out which process has locked it."""
+    """Read the entire journal, and find the process that has locked it."""
     journal = Journal(settings.journal_directory)
     readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
         (each.noun or each.kind, journal.logs[each.file], each.type and each.decode) for each in KINDS.values()
@@ -99,7 +99,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
 def _check_log(
     noun: str, log: Log, decode: Callable[[dict[str, object]], object] | None
 ) -> Generator[Finding, None, int | None]:
-    """Report what is wrong with a log. Return its number of records if nothing is."""
+    """Yield the problems of a log. Return its number of records if there are none."""
     content = log.read()
     foreign = []
     for record in content.records:
@@ -129,7 +129,7 @@ def _check_log(
 
 
 def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
-    """Check the folders and the newest file of each log; older files are no longer written."""
+    """Check the folders and the newest file of each log. Older files are no longer written."""
     for path in (*journal.folders, *(path for log in logs for path in log.segments()[-1:])):
         needed = os.W_OK | (os.X_OK if path.is_dir() else 0)
         if path.exists() and not os.access(path, needed):
@@ -137,7 +137,7 @@ def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
 
 
 def _explained(error: LearningMemoryError) -> str:
-    """Return what is wrong. If the operating system refused, name the path."""
+    """Return the error message, with the path if the operating system caused the error."""
     cause = error.__cause__
     if isinstance(cause, OSError) and cause.filename:
         return f"{error.message} Check {cause.filename}: its kind, owner and permissions."
@@ -145,7 +145,7 @@ def _explained(error: LearningMemoryError) -> str:
 
 
 def check_shared(settings: Settings) -> Iterator[Finding]:
-    """Check the shared lessons of the repositories that are joined."""
+    """Check the shared lessons of the joined repositories."""
     for joined in SharedLessons(settings.storage_path / SHARED).joined.values():
         yield green(f"{out.counted(len(joined.entries), 'lesson')} of {joined.folder} are read.")
         for name, reason in joined.left_out.items():
@@ -153,7 +153,7 @@ def check_shared(settings: Settings) -> Iterator[Finding]:
 
 
 def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
-    """Check the hub, and return its status if one runs and answers."""
+    """Check the hub, and return its status if it runs and replies."""
     try:
         hub = _find_hub(settings)
         if hub is None:
@@ -199,7 +199,7 @@ def _check_holder(settings: Settings) -> Finding:
 
 
 def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[Finding]:
-    """Compare the index with the journal, in the hub if one runs, else by opening the engine like every start."""
+    """Compare the index with the journal, in the hub if one runs, otherwise by opening the engine."""
     if not settings.storage_path.exists():
         yield green("Nothing is stored yet; the first start creates it.")
         return
@@ -214,7 +214,7 @@ def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[F
     else:
         yield green(f"{describe_engine(settings)}: {out.counted(found['points'], 'point')}.")
         yield from _compared(found, settings)
-    # Last, because opening the engine makes the owner.
+    # Last, because opening the engine creates the owner.
     yield from about("server", check_server(settings, partial(_specs, load), is_forbidden=is_forbidden))
 
 
@@ -251,7 +251,7 @@ def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
         yield yellow(
             f"The index has {out.counted(found['superfluous'], 'point')} that the journal does not have. If no line of "
             "the journal is damaged, run: learning-memory-server reindex",
-            # If a line is damaged, the engine is not checked: its points may be all that is left of it.
+            # If a line is damaged, the engine is not checked: its points may be the only remaining copy.
             _repair(settings, "reindex", "The index was rebuilt.", axis=None),
         )
     if not found["missing"] and not found["superfluous"]:
@@ -269,7 +269,7 @@ def _repair(settings: Settings, operation: str, done: str, **fields: object) -> 
 def check_server(
     settings: Settings, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]], *, is_forbidden: bool = False
 ) -> Iterator[Finding]:
-    """Ask the Qdrant server of the settings, without changes; with `is_forbidden`, missing collections were named."""
+    """Check the configured Qdrant server, read-only; `is_forbidden`: missing collections were already reported."""
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
     if not (yield from all_sound(check_owner(settings))):
@@ -286,11 +286,11 @@ def check_server(
 
 
 def check_owner(settings: Settings) -> Iterator[Finding]:
-    """Ask about a storage folder that was moved or copied, and about a damaged owner."""
+    """Ask about a storage folder that was moved or copied, and about a damaged owner file."""
 
     def settling(settle: Callable[[Path], Owner]) -> Repair:
         def repair() -> str:
-            # A hub knows the owner from when it opened the index.
+            # A running hub keeps the owner that it read when it opened the index.
             stop_running_hub()
             with hold(settings.journal_directory, settings.storage_path, "doctor --fix"):
                 return f"Your points on the Qdrant server have the owner {settle(settings.owner_file).name}."
@@ -313,14 +313,14 @@ def check_owner(settings: Settings) -> Iterator[Finding]:
 
 
 def check_elsewhere(settings: Settings) -> Iterator[Finding]:
-    """Say which servers still have points, and which had an owner that this folder does not know. Asks no server."""
+    """Report servers that still have points, and those with an owner unknown to this folder. Contacts no server."""
     servers = ServerLog(Journal(settings.journal_directory).servers)
     owner = find_owner(settings.owner_file)
     try:
         known = servers.known()
         elsewhere = servers.elsewhere(settings.qdrant_url, owner)
     except LearningMemoryError:
-        return  # Said of the journal already
+        return  # Already reported by the check of the journal
     if known and not settings.owner_file.exists():
         yield yellow(
             f"{settings.owner_file} is missing: it says which points are yours on {_named(known)}. Restore it from a "
@@ -349,7 +349,7 @@ async def _examined(settings: Settings, url: str, specs: Callable[[], Awaitable[
     try:
         known = await specs()
     except EmbeddingUnavailableError:
-        known = []  # Said of the model already
+        known = []  # Already reported by the check of the model
     try:
         return await examine(store.server, store.catalog, known)
     finally:

@@ -1,4 +1,4 @@
-"""`forget` and `scan`: each shows what is to go from the journal, the index and the backups, asks, and removes it."""
+"""`forget` and `scan`: show what will be removed from the journal, the index and the backups, ask, and remove it."""
 
 import re
 from collections.abc import Iterable
@@ -89,14 +89,14 @@ async def forget(
 
 
 def _whole(stored: command.Offline, name: str) -> str:
-    """Return the id of the rule that a name stands for, whole or short as `rules` shows it; any other name as it is."""
+    """Return the id of a rule for its full or short id, as shown by `rules`; any other id unchanged."""
     logs = (stored.value_log, stored.memory_log, stored.failure_log)
     is_other = not _SHORT(name) or any(log.find(name) for log in logs) or stored.collector.look_up([name]).found
     return name if is_other else find_rule(stored, name).id
 
 
 def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what was found and, if it was forgotten, what became of it."""
+    """Return the result of `forget`: the items found and, if they were deleted, the outcome."""
     document: dict[str, Any] = {"forgotten": done is not None}
     document |= {name: (done or found)[name] for name in ("found", "repeating", "citing", "verdicts", "rules_kept")}
     if done:
@@ -106,7 +106,7 @@ def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, 
 
 
 def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:
-    """Find the backups that still hold forgotten things, or rewrite them; return the number of lines of each."""
+    """Find the backups with deleted items, or rewrite them. Return the number of such lines in each."""
     folder = settings.backups_directory
     forgotten = Journal(settings.journal_directory).forgotten()
     remove_unfinished_backups(folder)
@@ -195,7 +195,7 @@ def _show_backups(done: dict[str, Any], folder: Path) -> None:
 
 @dataclass(slots=True)
 class _Found:
-    """Where each finding is (the journal, and backups by name), the backups, and those that cannot be read."""
+    """The locations of all findings (in the journal, and in backups by name), the backups, and the unreadable ones."""
 
     places: dict[Finding, list[str]] = field(default_factory=dict)
     backups: list[Path] = field(default_factory=list)

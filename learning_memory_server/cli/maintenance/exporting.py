@@ -1,4 +1,4 @@
-"""`backup`: the journal in one file. It only reads, so sessions may keep running."""
+"""`backup`: write the journal to one file. It only reads, so sessions can keep running."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -65,7 +65,7 @@ def backup(
     if path is None or is_folder:
         return _back_up_dated(settings, path or settings.backups_directory, keep or BACKUPS_KEPT)
     with out.working("Reading the journal"):
-        at, snapshot = utc_now(), take_snapshot(journal, wanted)  # The moment before reading
+        at, snapshot = utc_now(), take_snapshot(journal, wanted)  # The time before reading
     with out.working(f"Writing {path.name}"):
         key = store_key(settings.archive_key_file)
         write_archive(path, snapshot, at, project=wanted, replace=force, key=key)
@@ -85,7 +85,7 @@ def _back_up_dated(settings: Settings, folder: Path, keep: int) -> Result:
 
 
 def backed_up(settings: Settings, folder: Path | None = None, keep: int | None = BACKUPS_KEPT) -> Backup | None:
-    """Back up the journal to a folder, by default that of dated backups; see `back_up`."""
+    """Back up the journal to a folder, by default the folder of dated backups; see `back_up`."""
     folder = folder or settings.backups_directory
     if folder == settings.backups_directory:
         ownership.refuse_folder(settings.storage_path)
@@ -95,7 +95,7 @@ def backed_up(settings: Settings, folder: Path | None = None, keep: int | None =
 
 
 def back_up_first(settings: Settings) -> Path | None:
-    """Back up the journal, unless it is empty, before a command changes much of it; `InvalidInputError` stops it."""
+    """Back up the journal, unless it is empty, before a large change. Raises `InvalidInputError` on failure."""
     try:
         made = backed_up(settings)
     except InvalidInputError as error:
@@ -111,7 +111,7 @@ def back_up_first(settings: Settings) -> Path | None:
 def rewrite_backups(
     settings: Settings, earlier: Iterable[Path], rewrite: Callable[[Path, Snapshot | None, bytes], object]
 ) -> list[Path] | None:
-    """Back up the journal, then rewrite or remove earlier backups; return the failed ones, None if none was touched."""
+    """Back up the journal, then rewrite or remove earlier backups. Return the failures; None if the backup failed."""
     try:
         made, key = backed_up(settings, keep=None), store_key(settings.archive_key_file)
     except LearningMemoryError as error:

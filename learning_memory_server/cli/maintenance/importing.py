@@ -1,4 +1,4 @@
-"""`import`, of an archive or of a JSONL file: it shows what will change, and then does it."""
+"""`import` of an archive or a JSONL file: show the changes, then make them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,8 +25,8 @@ from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings
 
-_ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}  # Suffixes that archives have
-_REASONS: Final = 3  # Of the lines of a file that holds no entry, how many are shown with a reason
+_ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}  # File extensions of archives
+_REASONS: Final = 3  # Maximum number of lines shown with a reason if a file contains no entries
 _NUMBERING: Final = {
     Numbering.NEW: "new",
     Numbering.THERE: "already there",
@@ -117,7 +117,7 @@ async def _import_entries(
     path: Path, project: str | None, settings: Settings, *, dry_run: bool, apply_deletions: bool, own: bool, asks: bool
 ) -> Result:
     began = monotonic()
-    # It may be new here, unlike one that is looked for.
+    # The project may be new, unlike one to search for.
     is_here = project in {None, "current"}
     under = current_project(settings) if is_here else checked_text("--project", str(project), PROJECT_MAX)
     with file_errors(path), path.open("rb") as file, out.working(f"Reading {path.name}"):
@@ -158,7 +158,7 @@ async def _import_entries(
 
 
 def _refuse_other_file(name: str, rejections: Sequence[Rejection]) -> NoReturn:
-    """Refuse a file in which no line is an entry, with the reasons of the first lines."""
+    """Reject a file without any entries, with the reasons for its first lines."""
     shown = [f"line {each.line_number}: {out.one_line(each.reason)}" for each in rejections[:_REASONS]]
     more = len(rejections) - len(shown)
     reasons = "\n".join([*shown, *([f"... and {out.counted(more, 'more line')}"] if more else [])])
@@ -169,7 +169,7 @@ def _refuse_other_file(name: str, rejections: Sequence[Rejection]) -> NoReturn:
 
 
 def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[bytes]:
-    """Yield the lines of a file; one of more than `longest` bytes is refused, and not read into RAM."""
+    """Yield the lines of a file. A line longer than `longest` bytes raises an error before it is read into RAM."""
     while line := file.readline(longest + 1):
         if len(line) > longest:
             raise InvalidInputError(
@@ -201,7 +201,7 @@ def _show_entries(name: str, document: dict[str, Any]) -> None:
 
 @contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Raise an InvalidInputError that names the file, in place of any `OSError`."""
+    """Convert any `OSError` to an InvalidInputError with the path."""
     try:
         yield
     except OSError as error:
@@ -211,7 +211,7 @@ def file_errors(path: Path) -> Iterator[None]:
 def _compared(
     path: Path, ours: Contents, key: bytes, *, apply_deletions: bool = False, own: bool = False
 ) -> tuple[Contents, Comparison, dict[str, Any]]:
-    """Read an archive, and show what importing it changes; return its contents, that, and an `ArchiveDocument`."""
+    """Read an archive, and print the changes. Return its contents, the changes, and an `ArchiveDocument`."""
     with file_errors(path), out.working(f"Verifying {path.name}"), open_archive(path) as archive:
         manifest, theirs = archive.manifest, contents_of(archive)
         comparison = compare(theirs, ours, is_own=own or manifest.is_marked(key))
@@ -234,7 +234,7 @@ def _compared(
         },
         "cluster_numbers": comparison.numbering.value,
         "forgotten_there": {"present": present, "unknown": unknown},
-        # An archive is read as it is; a file of entries may name a category in other words.
+        # An archive is read as is; a file of entries may use other names for categories.
         "changes": {},
         "rejected": theirs.rejections,
         "applied": False,
@@ -274,7 +274,7 @@ def _described(difference: Difference) -> Text:
 
 
 def _claimed(name: str, theirs: Contents, *, own: bool, asks: bool) -> bool:
-    """Return whether a file is a person's own, who may be asked at a terminal; mark what is in any other."""
+    """Whether a file is the person's own, who may be asked. Records of any other file are marked as imported."""
     dates = sorted(each.created_at for each in (*theirs.entries.values(), *theirs.open.values()))
     if not own and asks and out.is_a_person() and (dates or theirs.records):
         span = f", from {dates[0]:%Y-%m-%d} to {dates[-1]:%Y-%m-%d}" if dates else ""
@@ -291,7 +291,7 @@ def _ours(settings: Settings) -> Contents:
 
 
 def _take_names(theirs: Contents, comparison: Comparison, settings: Settings) -> int:
-    """Call projects as the archive does, and return how many: first, for what is imported is read under these names."""
+    """Import the archive's project names, and return their number. Runs first: imported records use these names."""
     named = comparison.sorts[PROJECT.kind].new if PROJECT.kind in comparison.sorts else []
     keys = [(PROJECT.kind, name) for name in named]
     said = [theirs.records[key].decoded(PROJECT.decode) for key in keys if key in theirs.records]
@@ -304,7 +304,7 @@ def _take_names(theirs: Contents, comparison: Comparison, settings: Settings) ->
 async def _import(
     theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool
 ) -> dict[str, Any]:
-    """Import what is new; show and return what came of it, as an `ArchiveDocument` has it."""
+    """Import the new records. Print the result and return it as fields of an `ArchiveDocument`."""
     began = monotonic()
     entries = [theirs.entries[ghap_id] for ghap_id in comparison.sorts["entry"].new]
     still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
@@ -316,10 +316,10 @@ async def _import(
     renamed = _take_names(theirs, comparison, settings)
     gone = {"forgotten": 0, "noted": 0}
     async with open_connection(settings, "import") as connection:
-        # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
-        # nothing is imported only to be forgotten.
+        # Cluster numbers first: otherwise the clusters of new entries could get other numbers. Then deletions, so that
+        # nothing is imported only to be deleted.
         if comparison.numbering is Numbering.NEW:
-            # All in one message: a part of them is no numbering.
+            # All in one message: only a complete numbering is valid.
             await connection.run("add_records", records=[record.to_fields() for record in theirs.clusters])
         if forgotten:
             gone = await connection.run("apply_deletions", forgotten=forgotten, existing_too=apply_deletions)

@@ -1,4 +1,4 @@
-"""`reindex` and `migrate`: the index, and its points on a Qdrant server."""
+"""`reindex` and `migrate`: rebuild the index, and move its points from or to a Qdrant server."""
 
 import time
 from typing import Annotated
@@ -92,7 +92,7 @@ async def migrate(
 
 
 def _key_for(url: str, settings: Settings) -> str | None:
-    """Return the API key that a server gets: the one that is set, unless that is another server's and nobody agrees."""
+    """Return the API key for a server. A key that may belong to another server needs a person's consent."""
     key, used = settings.qdrant_key, settings.qdrant_url
     if key and used and not places_of(url) & places_of(used):
         question = "The API key that is set may be that of the server in use. Send it to this one?"

@@ -1,4 +1,4 @@
-"""`report` and `learn-from`: read the transcripts of earlier sessions, and show and keep what they teach."""
+"""`report` and `learn-from`: read the transcripts of earlier sessions, show the results, and store failures."""
 
 import os
 from contextlib import suppress
@@ -33,27 +33,27 @@ from learning_memory_server.server.exclusion import matching
 from learning_memory_server.server.settings import Settings
 
 _MB: Final = 1_000_000
-_OF_AGENT: Final = "agent-"  # How the names of subagents' transcripts begin
+_OF_AGENT: Final = "agent-"  # Prefix of the file names of subagents' transcripts
 
 
 class _Home(NamedTuple):
-    """The project of a folder, and when its git directory was made, if it has one."""
+    """The project of a folder, and the creation time of its git directory, if any."""
 
     project: str
     made: float | None
 
 
 class _Owners:
-    """Tells whose a session is: its lines name the folder. What Claude Code calls the folder of its file may be shared.
+    """Finds the project of a session by the folder in its lines: Claude Code's name for the folder is ambiguous.
 
-    `path` is what a person named, if anything; `every` is whether sessions of other projects are wanted.
+    `path` is the path from the person, if any; `every` is whether sessions of other projects are wanted.
     """
 
     def __init__(self, settings: Settings, path: Path | None, *, every: bool) -> None:
         self._claims, self.current = claims_of(settings), current_project(settings)
         self._own = self._claims.find(folder_of(os.environ)).project
         self._names = Journal(settings.journal_directory).names
-        # Who names the folder of all projects says nothing of any.
+        # The folder of all projects says nothing about the project.
         usual = transcripts.projects_folder(os.environ).resolve()
         self._is_named = path is not None and not usual.is_relative_to(path.resolve())
         self._every = every
@@ -61,7 +61,7 @@ class _Owners:
         self._is_excluded = cache(lambda folder: bool(folder and matching(settings.exclude, folder)))
 
     def project_of(self, began: transcripts.Beginning) -> str | LeftOut:
-        """Return the project to learn under from a session, or why it is left out."""
+        """Return the project of a session, or the reason why the session is left out."""
         is_excluded = self._is_excluded(began.folder)
         home = None if is_excluded else self._home_of(began.folder)
         if is_excluded or (home and home.project != self.current and not self._every):
@@ -69,23 +69,23 @@ class _Owners:
         if home and (home.made is None or (began.at and began.at.timestamp() >= home.made)):
             return home.project
         if self._is_named and not self._every:
-            # Another machine's, or a folder's that was moved or had no git then. A person says what it is of.
+            # From another machine, or a folder that was moved or had no git then. The person has chosen the project.
             return self.current
         if home:
             return LeftOut.EARLIER
         if self._every and Path(began.folder).is_absolute():
-            # No folder can have such a name, or a link leads back to itself.
+            # The name may be invalid, or a link may lead to itself.
             with suppress(OSError, ValueError, RuntimeError):
                 return self._names.of(self._claims.find(Path(began.folder)).project)
         return LeftOut.GONE_FOLDERS if began.folder else LeftOut.WITHOUT_FOLDER
 
     def is_here(self, began: transcripts.Beginning) -> bool:
-        """Return whether a session ran in a folder that is the current project's now."""
+        """Whether a session ran in a folder that belongs to the current project now."""
         home = self._home_of(began.folder)
         return home is not None and home.project == self.current
 
     def may_read_older(self, lesson: LearnReport) -> bool:
-        """Return whether a person lets in the sessions from before this clone; asked once for each clone."""
+        """Whether a person allows sessions from before this clone. Asks once for each clone."""
         folder = folder_of(os.environ)
         if (said := self._claims.said_of_older(folder)) is not None:
             return said
@@ -96,7 +96,7 @@ class _Owners:
         return said
 
     def has_strayed(self, folder: str | None, began: transcripts.Beginning) -> bool:
-        """Return whether a session that may change its folder was in one of somebody else."""
+        """Whether a session had changed to a folder outside its project when it made a call."""
         if not folder or folder == began.folder:
             return False
         if self._is_excluded(folder):
@@ -105,15 +105,15 @@ class _Owners:
         return home != self._home_of(began.folder) or (home is None and not Path(folder).is_relative_to(began.folder))
 
     def _find_home(self, folder: str) -> _Home | None:
-        """Return what is where a folder is, or was below a repository, as worktrees are; None if nothing is known."""
+        """Return the project of a folder, or of its nearest existing parent for a removed worktree; None if unknown."""
         path = Path(folder)
-        # A name may be too long, and a folder closed.
+        # The name may be too long, or the folder inaccessible.
         with suppress(OSError):
             place = next((each for each in (path, *path.parents) if path.is_absolute() and each.is_dir()), None)
             common = place and git_output(place, "rev-parse", "--path-format=absolute", "--git-common-dir")
             if place and (common or place == path):
                 name = self._claims.find(place).project
-                # Git changes some of its files, and never makes one older.
+                # Git changes some of these files, but their times never go back.
                 made = min(each.lstat().st_mtime for each in Path(common).iterdir()) if common else None
                 return _Home(self.current if name == self._own else self._names.of(name), made)
         return None
@@ -182,7 +182,7 @@ async def report() -> Result:
 
 
 async def read_lesson(settings: Settings, path: Path | None = None, *, every: bool = False) -> LearnReport:
-    """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
+    """Read the transcripts in a folder, by default Claude Code's own, and return a report."""
     lesson = LearnReport(path or transcripts.projects_folder(os.environ), here=folders_here(settings))
     await _read(lesson, _Owners(settings, path, every=every), settings)
     return lesson
@@ -192,7 +192,7 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
     stored = Offline(settings)
     found, older = list[Transcript](), list[Transcript]()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        # A person's rules are known without a transcript.
+        # A person's rules are available even without transcripts.
         for path in transcripts.find_transcripts(lesson.place, lesson.passed) if lesson.place.exists() else ():
             began = transcripts.beginning_of(path, lesson.passed)
             if path == lesson.place and began == transcripts.Beginning() and not lesson.passed.files:

@@ -1,1 +1,1 @@
-"""The commands on rules: a person makes, changes and retires rules, and answers suggestions."""
+"""The commands for rules: add, change and retire rules, and answer suggestions."""

@@ -1,4 +1,4 @@
-"""A person's answers to suggestions, sentences that contradict each other, and the limits of a yes."""
+"""A person's answers to suggestions, sentences that contradict each other, and the limits of a rule."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +14,12 @@ from learning_memory_server.rules.past.report import Line, Offered, PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
-_ALSO: Final = 3  # Of the other places that say the same, how many are named
+_ALSO: Final = 3  # Maximum number of other sources listed for the same sentence
 
 
 @dataclass(slots=True)
 class SuggestionAnswers:
-    """A person's answers to suggestions, in their order, to be written together."""
+    """A person's answers to suggestions, in order, to be written together."""
 
     report: PastReport
     now: datetime
@@ -27,9 +27,9 @@ class SuggestionAnswers:
     _answered: dict[str, Rule] = field(default_factory=dict)
 
     def accept(self, offered: Offered, *, text: str = "", drops_words: bool = False) -> None:
-        """Make a rule of a suggestion, with the sentence as it is or as the person has changed it.
+        """Make a rule from a suggestion, with the original sentence or as edited by the person.
 
-        Without their words, a rule has the sentence only, and not the call that was refused.
+        With `drops_words`, the rule keeps neither the person's words nor the call that was refused.
         """
         each, past = offered.suggestion, offered.past or Past()
         made = each.answered(RuleState.ACCEPTED, self.now)
@@ -37,7 +37,7 @@ class SuggestionAnswers:
         if offered.is_only_shown:
             made = replace(made, when=When.SESSION, pattern=None)
         if text and text != each.text:
-            # The words that were found are the person's own, or a file's.
+            # The original words are the person's own, or from a file.
             made = formed(replace(made, text=text, words=each.words or each.text, when=When.SESSION, pattern=None))
             made = made if made.pattern == each.pattern else replace(made, broken_before=0, matched_before=0)
         if drops_words:
@@ -45,15 +45,15 @@ class SuggestionAnswers:
         self._say(each, made)
 
     def decline(self, each: Suggestion) -> None:
-        """Silence a suggestion, wherever it would come again."""
+        """Decline a suggestion, from all of its sources."""
         self._say(each, each.answered(RuleState.DECLINED, self.now))
 
     def postpone(self, each: Suggestion) -> None:
-        """Put a suggestion off."""
+        """Postpone a suggestion."""
         self._say(each, each.answered(RuleState.POSTPONED, self.now))
 
     def settled(self) -> list[Rule]:
-        """Return the rules to write: of two sentences that contradict each other, the newer yes counts."""
+        """Return the rules to write. Of two contradicting sentences, the one accepted later wins."""
         written = {each.id: each for each in self.rules}
         for pair in self.report.conflicts:
             for one, other in (pair, pair[::-1]):
@@ -71,7 +71,7 @@ class SuggestionAnswers:
         return list(written.values())
 
     async def write(self, settings: Settings, command: str) -> None:
-        """Write the answers, and say when agents see the accepted rules."""
+        """Write the answers, and print when agents see the accepted rules."""
         rules = self.settled()
         if not rules:
             return
@@ -92,12 +92,12 @@ class SuggestionAnswers:
 
 
 def offered_of(lines: Iterable[Line]) -> dict[int, Offered]:
-    """Return the suggestion that a yes to a line of the report accepts, by the line's number."""
+    """Return the suggestions that can be accepted in a report, by line number."""
     return {number: each.offered for number, each in enumerate(lines, 1) if each.offered}
 
 
 def show_limits(offered: dict[int, Offered], report: PastReport) -> None:
-    """Say what a yes cannot do, and which sentences contradict each other."""
+    """Print the limits of the offered rules, and which sentences contradict each other."""
     usual = [number for number, each in offered.items() if each.is_only_shown]
     unseen = [
         number
@@ -121,7 +121,7 @@ def show_limits(offered: dict[int, Offered], report: PastReport) -> None:
 
 
 def from_words(each: Suggestion) -> str:
-    """Say where a suggestion comes from, with its day, and where the same is said."""
+    """Return the origin of a suggestion, with its date, and other sources of the same sentence."""
     also = [f"{rule_views.whose(other)}{f' ({out.date(other.at)})' if other.at else ''}" for other in each.others]
     more = f" and {len(also) - _ALSO:,} more" if len(also) > _ALSO else ""
     day = f", {out.date(each.origin.at)}" if each.origin.at else ""

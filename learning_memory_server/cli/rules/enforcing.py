@@ -1,4 +1,4 @@
-"""`rule enforce` and `rule retire`: what becomes of a rule that a person has made."""
+"""`rule enforce` and `rule retire`: change the state of a rule."""
 
 import shlex
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`rule export`: a patch that adds a rule to the files that clients load."""
+"""`rule export`: print a patch that adds a rule to the files that clients load."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -47,7 +47,7 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
         after = with_rule(text, found.id, sentence, since) if file == LEARNED else with_line(text, sentence)
         changes.append(patch(file, before, after))
     for change in filter(None, changes):
-        # As it is: a terminal that wraps would break the patch.
+        # Unchanged, because wrapping in a terminal would break the patch.
         out.say(change.removesuffix("\n"), is_line=True) if out.stdout().is_terminal else typer.echo(change, nl=False)
     if not any(changes):
         out.notice("These files have it already.")
@@ -56,7 +56,7 @@ def export(name: IdArgument, only: Annotated[str, typer.Option("--only", metavar
 
 
 def text_of(top: Path, name: str) -> str | None:
-    """Return the text of a file of a repository, None if there is none."""
+    """Return the text of a file in a repository, None if it does not exist."""
     if tree.is_linked(top, name):
         raise InvalidInputError(f"{name} is a link, so it is not looked at.")
     path = top / name

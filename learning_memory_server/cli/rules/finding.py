@@ -1,4 +1,4 @@
-"""A rule by its id."""
+"""Find a rule by its id."""
 
 from typing import Annotated, Final
 
@@ -10,13 +10,13 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.rule import Rule
 from learning_memory_server.server.views import rule_views
 
-_LEAST: Final = 4  # Characters of the beginning of an id that names a rule
+_LEAST: Final = 4  # Minimum characters of a shortened id
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id; the beginning is enough.")]
 
 
 def find_rule(stored: Offline, name: str) -> Rule:
-    """Return the rule that an id names, or the beginning of one, with or without `rule_`."""
+    """Return the rule with an id, which may be shortened and lack the prefix `rule_`."""
     known = {each.id: each for each in stored.rule_log.all() if not each.imported}
     wanted = one_line(name).removeprefix(rule_views.PREFIX)
     alike = [each for each in known if each.removeprefix(rule_views.PREFIX).startswith(wanted)]

@@ -1,4 +1,4 @@
-"""A person's sentence as a rule: how it is formed, compared and kept, and the limits of a yes."""
+"""A person's sentence as a rule: how it is parsed, compared and stored, and the limits of a rule."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ _AGREED: Final = "Agents see it from the next call on in running sessions that h
 
 
 def sentence(settings: Settings, text: str) -> str:
-    """Return a person's sentence as it is stored: on one line, without secrets."""
+    """Return a person's sentence in the form to store: redacted and on one line."""
     clean = secrets_finder(settings).redact(one_line(text)).text
     if clean and not any(map(str.isalnum, bare(text))):
         raise InvalidInputError("TEXT: has no letter that can be seen.")
@@ -33,7 +33,7 @@ def sentence(settings: Settings, text: str) -> str:
 
 
 def formed(each: Rule) -> Rule:
-    """Return a rule with the pattern that its sentence has by its form, if it has one."""
+    """Return a rule with the pattern of its sentence, if the sentence has one."""
     found = form_of(each.text)
     if found is None:
         return each
@@ -41,7 +41,7 @@ def formed(each: Rule) -> Rule:
 
 
 def same(stored: Offline, new: Rule) -> Rule | None:
-    """Return the rule that a person here has answered on the same matter, in the same place: the accepted one first."""
+    """Return a rule with the same meaning and scope that a person has already answered, preferring an accepted one."""
     matter = Matter.of(new)
     said = [each for each in stored.rule_log.all() if not each.imported and _place(each) == _place(new)]
     accepted = (each for each in said if each.state is RuleState.ACCEPTED and Matter.of(each).is_same(matter))
@@ -49,13 +49,13 @@ def same(stored: Offline, new: Rule) -> Rule | None:
 
 
 def contradicted(stored: Offline, new: Rule) -> list[Rule]:
-    """Return the accepted rules that a new one contradicts."""
+    """Return the accepted rules that contradict a new one."""
     pairs = conflicts([new], stored.rule_log.all())
     return [each for pair in pairs for each in pair if isinstance(each, Rule) and each is not new]
 
 
 def retired(rule: Rule, at: datetime) -> Rule:
-    """Return a rule that a person has taken back."""
+    """Return a rule in its retired state."""
     return replace(rule, state=RuleState.RETIRED, is_enforced=False, changed_at=at)
 
 
@@ -69,7 +69,7 @@ async def keep(connection: Connection, rules: Sequence[Rule]) -> None:
 
 
 def show_agreed(rules: Sequence[Rule]) -> None:
-    """Say when agents see what a person has said yes to, and how to try it."""
+    """Print when agents see the accepted rules, and how to test one."""
     out.say(_AGREED)
     name = next((rule_views.short_id(each.id) for each in rules if each.pattern), None)
     if name:
@@ -77,7 +77,7 @@ def show_agreed(rules: Sequence[Rule]) -> None:
 
 
 def bounds_of(each: Rule) -> str:
-    """Say what a yes to a rule cannot do; nothing if its breach is seen before the act."""
+    """Return a sentence about the limits of a rule; empty if breaches can be detected before the call."""
     if each.pattern:
         return ""
     place = " Its folder then makes no difference." if each.folder else ""
@@ -90,5 +90,5 @@ def bounds_of(each: Rule) -> str:
 
 
 def can_be_enforced(each: Rule) -> bool:
-    """Return whether a call or an edit is seen that breaks a rule, before it is run."""
+    """Whether a breach of a rule can be detected before the call or edit."""
     return each.pattern is not None and each.when in {When.CALL, When.FILE}

@@ -1,4 +1,4 @@
-"""`rules`: the rules of a project, how agents followed and broke them, and a pause of all."""
+"""`rules`: list the rules of a project with their counts, or pause them."""
 
 from enum import StrEnum
 from typing import Annotated, Final
@@ -16,22 +16,22 @@ from learning_memory_server.model.rule import Rule, RuleState
 from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import rule_views
 
-LEAST: Final = 4  # Characters of the beginning of an id that names a rule
-_SESSIONS: Final = 5  # How many sessions `rule show` lists, the last ones
+LEAST: Final = 4  # Minimum characters of a shortened id
+_SESSIONS: Final = 5  # Maximum number of sessions listed by `rule show`
 _HOUR: Final = 3_600
 
 commands = Commands()
 
 
 class Switch(StrEnum):
-    """Whether rules are shown."""
+    """Whether rules are switched on."""
 
     OFF = "off"
     ON = "on"
 
 
 class Time(StrEnum):
-    """For how long."""
+    """The duration of a pause."""
 
     HOUR = "1h"
 
@@ -86,7 +86,7 @@ async def _switch(switch: Switch, time: Time | None) -> None:
 
 
 def rules_of(stored: Offline, project: str) -> list[Rule]:
-    """Return the rules that a person has answered in a project: accepted first, then the newest first."""
+    """Return the rules that a person has answered in a project: accepted ones first, then newest first."""
     found = [each for each in stored.rule_log.all() if each.applies_in(project) and not each.imported]
     return sorted(found, key=lambda each: (each.state is RuleState.ACCEPTED, as_seen(each.changed_at)), reverse=True)
 
@@ -102,6 +102,6 @@ def _record(each: Rule, fared: Fared) -> out.Record:
     ]
     before = rule_views.before_of(each)
     said = [rule_views.when_of(each), f"before: {before}" if before else "", f"since: {rule_views.since_of(fared)}"]
-    # Nobody can count what no machine sees.
+    # Breaches without a pattern cannot be counted.
     said = said if each.pattern else said[:1]
     return out.Record(facts, each.text, "; ".join(filter(None, said)) if is_accepted else "", " - ")

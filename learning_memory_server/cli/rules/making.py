@@ -1,4 +1,4 @@
-"""`rule add` and `rule edit`: a person's sentence becomes a rule, or another sentence, after one question."""
+"""`rule add` and `rule edit`: make a rule from a person's sentence, or change the sentence, after one question."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ async def add(
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """The time when agents are to see a rule, as at most one option says."""
+    """The time at which agents see a rule, according to at most one option."""
 
     call: str
     file: str
@@ -94,12 +94,12 @@ class _Time:
             raise InvalidInputError("Give only one of --call, --file, --topic and --done.")
 
     def options(self) -> list[str]:
-        """Return the options as a person types them."""
+        """Return the options in their command-line form."""
         given = [("--call", self.call), ("--file", self.file), *(("--topic", each) for each in self.topics)]
         return [word for name, said in given if said for word in (name, said)] + ["--done"] * self.done
 
     def set(self, new: Rule) -> Rule:
-        """Return a rule with the time that an option says, else with the time that its sentence says."""
+        """Return a rule with the time from an option, otherwise with the time from its sentence."""
         if self.call:
             return replace(new, when=When.CALL, pattern=Pattern(broken=(call_form(self.call),)))
         if self.file:
@@ -111,7 +111,7 @@ class _Time:
 
 
 def _made(settings: Settings, text: str, folder: str, *, everywhere: bool) -> Rule:
-    """Return the rule of a sentence that a person has typed."""
+    """Return a rule for a sentence that a person has typed."""
     now = utc_now()
     return Rule(
         id=new_rule_id(),
@@ -127,7 +127,7 @@ def _made(settings: Settings, text: str, folder: str, *, everywhere: bool) -> Ru
 
 
 def _inside(folder: str) -> str:
-    """Return a folder relative to the project's root, empty if none was named."""
+    """Return a folder relative to the project's root, empty if none was given."""
     if not folder.strip():
         return ""
     path, top = (Path.cwd() / folder).resolve(), Path(_top())
@@ -137,7 +137,7 @@ def _inside(folder: str) -> str:
 
 
 def _top() -> str:
-    """Return the folder of the project."""
+    """Return the top folder of the project."""
     from learning_memory_server.sharing.tree import top_of
 
     return str(top_of(folder_of({}).resolve()).resolve())
@@ -150,7 +150,7 @@ def _show_known(known: Rule) -> None:
 
 
 def _show_new(new: Rule, others: Iterable[Rule], projects: Iterable[str]) -> None:
-    """Show what a yes will do."""
+    """Show a new rule and its effects before the question."""
     out.facts(facts_of(new, is_new=True))
     is_for_start = new.when is When.SESSION
     _show_bounds(new, "To choose another time, add --call, --file, --topic or --done." if is_for_start else "")
@@ -191,7 +191,7 @@ async def edit(
 
 
 def reworded(old: Rule, text: str) -> Rule:
-    """Return a rule with another sentence. A pattern that an option made stays; one of the old sentence's form goes."""
+    """Return a rule with another sentence. Its pattern stays if it came from an option, not from the old sentence."""
     shape = form_of(old.text)
     is_formed = (shape.pattern if shape else None) == old.pattern
     plain = old
@@ -200,7 +200,7 @@ def reworded(old: Rule, text: str) -> Rule:
         plain = replace(old, when=When.SESSION, pattern=None, folder="" if is_said else old.folder)
     now = utc_now()
     if text != old.text and old.origin.kind is not OriginKind.ADDED:
-        # The sentence that stands there is no other suggestion.
+        # The original sentence must not become a suggestion again.
         origin = Origin(OriginKind.ADDED, rule_views.whose(old.origin), now)
         plain = replace(plain, origin=origin, words=old.words or old.text)
     new = formed(replace(plain, text=text, changed_at=now))

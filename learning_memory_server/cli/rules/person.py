@@ -1,4 +1,4 @@
-"""Commands for a person alone: the check, the sentence that an agent hands on, and a question that Enter accepts."""
+"""Commands for a person only: the check, a sentence for agents to pass on, and a question with the default yes."""
 
 import shlex
 import textwrap
@@ -11,11 +11,11 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.system.paths import APPLICATION
 
-_PLAIN_IN_QUOTES: Final = frozenset('"$`\\!')  # What a shell reads between double quotes
+_PLAIN_IN_QUOTES: Final = frozenset('"$`\\!')  # Characters that a shell interprets within double quotes
 
 
 def only_you(*words: str) -> None:
-    """Refuse a command whose answer a person has to give, with the command for that person: `InvalidInputError`."""
+    """Raise `InvalidInputError` unless a person runs the command. The message contains the command for the person."""
     if out.is_a_person():
         return
     command = " ".join([APPLICATION, *map(_quoted, filter(None, words))])
@@ -26,12 +26,12 @@ def only_you(*words: str) -> None:
 
 
 def accepts(question: str) -> bool:
-    """Ask a person, for whom Enter is a yes: the command was typed for this."""
+    """Ask a person, with yes as the default: the person has typed the command for this purpose."""
     asked = textwrap.fill(out.text_lines(question), out.stderr().width - len(" [Y/n]: n"))
     return typer.confirm(asked, default=True, err=True)
 
 
 def _quoted(word: str) -> str:
     word = one_line(word)
-    # Double quotes read best, and an apostrophe is common in a sentence.
+    # Double quotes are easier to read, and apostrophes are common in sentences.
     return shlex.quote(word) if word == shlex.quote(word) or _PLAIN_IN_QUOTES.intersection(word) else f'"{word}"'

@@ -1,4 +1,4 @@
-"""The report about past sessions: its lines, and the question which of its lines agents are reminded of."""
+"""The report about past sessions: print its lines, and ask which of them become rules."""
 
 import re
 from datetime import date
@@ -16,12 +16,12 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import figures
 
 _QUESTION: Final = "Remind agents at these calls? (numbers, Enter for none)"
-_SKIPPED: Final = 5  # Files that were not read, by name
-_LABEL: Final = 14  # Columns of a label, of which longer ones have more
+_SKIPPED: Final = 5  # Maximum number of unread files listed by name
+_LABEL: Final = 14  # Minimum columns of a label
 
 
 def show_report(report: PastReport, place: Path, what: str = "project") -> None:
-    """Print the lines of a report, with their numbers; `place` is where the sessions were looked for, and of `what`."""
+    """Print the numbered lines of a report; `place` is the folder of the transcripts, `what` their scope."""
     show_skipped(report)
     if not report.sessions:
         out.say(f"No past session of this {what} was found in {out.one_line(str(place))}: nothing to report.")
@@ -44,19 +44,19 @@ def show_report(report: PastReport, place: Path, what: str = "project") -> None:
 
 
 def show_skipped(report: PastReport) -> None:
-    """Say in one line which files of rules were not read, and why."""
+    """Print one line about the rule files that were not read, with reasons."""
     if report.skipped:
         more = f" and {len(report.skipped) - _SKIPPED:,} more" if len(report.skipped) > _SKIPPED else ""
         out.say(f"Not read: {', '.join(map(out.one_line, report.skipped[:_SKIPPED]))}{more}.", "yellow")
 
 
 def is_undated(line: Line) -> bool:
-    """Return whether a line is about a rule of a file that git does not know."""
+    """Whether a line is about a rule from a file without a date in git."""
     return line.offered is not None and line.offered.suggestion.origin.at is None
 
 
 async def ask_about(report: PastReport, settings: Settings, *, may_ask: bool = True) -> None:
-    """Ask a person which lines agents are to be reminded of, and keep these as rules; else say how to do it."""
+    """Ask a person which lines become rules, and store them; without a person, print how to do it."""
     offered = offered_of(report.lines)
     if not offered:
         return
@@ -91,7 +91,7 @@ def document_of(report: PastReport) -> dict[str, Any]:
 
 
 def _chosen(numbers: set[int], most: int) -> list[int]:
-    """Return the numbers that a person types, in their order; asked again while one cannot be chosen."""
+    """Return the line numbers that a person types, in order. Repeats the question after invalid input."""
     while True:
         said = typer.prompt(_QUESTION, default="", show_default=False, err=True)
         words = [word for word in re.split(r"[\s,]+", said.strip()) if word]

@@ -1,4 +1,4 @@
-"""`review`: sentences that may become rules, and lessons of others, until a person has answered."""
+"""`review`: answer suggestions for rules, and other people's lessons."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
 from learning_memory_server.sharing.review import Answerable
 
-_MOST: Final = 10  # How many are asked about at once: a person reads no more with care
-_SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
+_MOST: Final = 10  # Maximum number of questions at a time: people read no more with care
+_SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # For a lesson
 _KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, without my words", "u": "undo"}
 _OF_RULES: Final = "yenld"
 ANSWERS: Final = {"yes": "y", "no": "n", "later": "l", "undo": "u"}  # Words of the command line, with their keys
@@ -43,13 +43,13 @@ commands = Commands()
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A suggestion that waits: a sentence that may become a rule, or a lesson of others."""
+    """An item without an answer: a suggestion for a rule, or another person's lesson."""
 
     offered: Offered | None = None
     lesson: Answerable | None = None
 
     def view(self) -> dict[str, object]:
-        """Return it as `review --json` has it."""
+        """Return the item for `review --json`."""
         if self.lesson:
             return fields(Answerable, self.lesson)
         assert self.offered
@@ -66,7 +66,7 @@ class _Item:
 
     @property
     def fared(self) -> str:
-        """Whose it is, and what the past says of it."""
+        """The origin of the item, and its record in past sessions."""
         if self.lesson:
             return f"{self.lesson.fared}, since {out.date(self.lesson.since)}"
         assert self.offered
@@ -76,12 +76,12 @@ class _Item:
 
     @property
     def where(self) -> str:
-        """Where a yes applies; nothing of a lesson, which is of this project."""
+        """The scope of the rule; empty for a lesson, which belongs to this project."""
         return rule_views.where_of(self.offered.suggestion) if self.offered else ""
 
     @property
     def keys(self) -> str:
-        """The keys that answer it."""
+        """The keys that can answer it."""
         return "".join(_SAID) if self.lesson else _OF_RULES
 
 
@@ -118,11 +118,11 @@ async def review(
         keys = _by_answer(ids, never=never)
         for each in keys:
             if not each.startswith(suggestions.PREFIX):
-                stored.review.find(each, project)  # What does not exist needs no terminal
+                stored.review.find(each, project)  # An unknown id is an error without a terminal, too
         only_you("review", *ids, "--never" if never else "")
         left = await _answer_named(settings, stored, keys, project, is_sure=never)
     else:
-        # The files and the sessions of another project are read in its folder.
+        # The files and sessions of another project can only be read in its folder.
         past = (await read_lesson(settings)).past if project == here else PastReport()
         items = _waiting(stored, past, project)
         show_skipped(past)
@@ -134,7 +134,7 @@ async def review(
 
 
 def _by_answer(words: Sequence[str], *, never: bool) -> dict[str, str]:
-    """Return the key of each id's answer, as in `yes ID ID no ID`; no key for ids without an answer."""
+    """Return the answer's key for each id, as in `yes ID ID no ID`; an empty key for ids without an answer."""
     found, key = dict[str, str](), "n" if never else ""
     for place, word in enumerate(words):
         if word not in ANSWERS:
@@ -153,7 +153,7 @@ def _by_answer(words: Sequence[str], *, never: bool) -> dict[str, str]:
 async def _answer_named(
     settings: Settings, stored: Offline, keys: Mapping[str, str], project: str, *, is_sure: bool
 ) -> int:
-    """Keep the answers to things that are named, after one question unless `is_sure`; return how many still wait."""
+    """Store the answers to items given by id, after one question unless `is_sure`. Return how many still wait."""
     has_suggestion = any(name.startswith(suggestions.PREFIX) for name in keys)
     past = (await read_lesson(settings)).past if has_suggestion else PastReport()
     named = [(key, _find(name, stored, past, project)) for name, key in keys.items()]
@@ -169,7 +169,7 @@ async def _answer_named(
 
 
 def _find(name: str, stored: Offline, past: PastReport, project: str) -> _Item:
-    """Return what waits under an id, or under the beginning of one: `NotFoundError` if nothing does."""
+    """Return the waiting item with an id or a shortened id. Raises `NotFoundError` if there is none."""
     if not name.startswith(suggestions.PREFIX):
         return _Item(lesson=stored.review.find(name, project))
     found = [each for each in past.suggestions if each.suggestion.id.startswith(name)]
@@ -188,7 +188,7 @@ def _require_answerable(key: str, item: _Item) -> None:
 
 
 def _agrees(named: Sequence[tuple[str, _Item]], past: PastReport) -> bool:
-    """Show what the answers will do, and ask once. Enter is no: a pasted text may end with one."""
+    """Show the effects of the answers, and ask once. The default is no, because pasted text may end with Enter."""
     _show([item for _, item in named], [_KEYS[key] for key, _ in named])
     accepted = {number: item.offered for number, (key, item) in enumerate(named, 1) if item.offered and key == "y"}
     show_limits(accepted, past)
@@ -199,7 +199,7 @@ def _agrees(named: Sequence[tuple[str, _Item]], past: PastReport) -> bool:
 
 
 def suggested(past: PastReport) -> list[dict[str, object]]:
-    """Return the suggestions that wait for an answer, as the page shows them."""
+    """Return the suggestions without an answer, for the page."""
     items = [_Item(offered=each) for each in past.suggestions]
     return [{**each.view(), "where": each.where} for each in items]
 
@@ -225,7 +225,7 @@ def _listed(items: Sequence[_Item]) -> Result:
 
 
 def _show(items: Sequence[_Item], answers: Sequence[str] = ()) -> None:
-    """Print the items with their numbers, and with the answers that they get if these are known."""
+    """Print the items with their numbers, and with their answers if given."""
     for number, each in enumerate(items, 1):
         view = each.view()
         lead = f"{number:>2}  {f'{answers[number - 1]:<5}  ' if answers else ''}"
@@ -240,7 +240,7 @@ def _show(items: Sequence[_Item], answers: Sequence[str] = ()) -> None:
 
 
 async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastReport, project: str) -> int:
-    """Show the items, ask once, and keep the answers; return how many there are."""
+    """Show the items, ask once, and store the answers. Return the number of answers."""
     _show(items)
     show_limits({number: each.offered for number, each in enumerate(items, 1) if each.offered}, past)
     said = _ask_for(items)
@@ -249,7 +249,7 @@ async def _answer_all(settings: Settings, items: Sequence[_Item], past: PastRepo
 
 
 async def _keep(settings: Settings, said: Sequence[tuple[str, _Item]], past: PastReport, project: str) -> None:
-    """Keep the answers, each with its key."""
+    """Store the answers, given as keys and items."""
     answers, lessons = SuggestionAnswers(past, utc_now()), list[tuple[Answerable, Said]]()
     for key, item in said:
         if item.lesson:
@@ -268,7 +268,7 @@ async def _keep(settings: Settings, said: Sequence[tuple[str, _Item]], past: Pas
 
 
 def _edited(settings: Settings, text: str) -> str:
-    """Return a person's own form of a sentence; asked again while it cannot be kept, with the reason."""
+    """Ask for a person's version of a sentence, and repeat the question with the reason if it is invalid."""
     while True:
         said = typer.prompt(f"Your sentence, in place of: {out.one_line(text)}\n", err=True)
         try:
@@ -278,12 +278,12 @@ def _edited(settings: Settings, text: str) -> str:
 
 
 def _drops_words() -> bool:
-    """Ask whether a rule keeps the sentence as it was before the edit; Enter keeps it."""
+    """Ask whether a rule keeps the sentence from before the edit; the default is yes."""
     return not typer.confirm("Keep the earlier sentence, for you alone, in `rule show`?", default=True, err=True)
 
 
 def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:
-    """Return the key that a person types for each item, as in `y 1 3 n 2`; asked again until it is understood."""
+    """Ask for a key for each item, as in `y 1 3 n 2`, until the input is valid."""
     keys = "".join(key for key in _KEYS if any(key in each.keys for each in items))
     meanings = ", ".join(f"{key} {_KEYS[key]}" for key in keys)
     example = "" if len(items) == 1 else "; such as y 1 2, or y all"
@@ -296,7 +296,7 @@ def _ask_for(items: Sequence[_Item]) -> list[tuple[str, _Item]]:
 
 
 def _understood(said: str, items: Sequence[_Item]) -> list[tuple[str, _Item]]:
-    # `y1`, `y 1` and `y 1,3` are the same.
+    # `y1`, `y 1` and `y 1,3` are all accepted.
     words = re.findall(r"[a-z]+|\d+|[^\s,]", said.casefold())
     found, key = dict[int, str](), ""
     for place, word in enumerate(words):

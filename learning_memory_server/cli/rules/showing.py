@@ -1,4 +1,4 @@
-"""`rule show` and `rule test`: everything about one rule, and what an agent would see of it."""
+"""`rule show` and `rule test`: all details of a rule, and the text that agents see."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleS
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
-_SESSIONS: Final = 5  # How many sessions `rule show` lists, the last ones
+_SESSIONS: Final = 5  # Maximum number of sessions listed by `rule show`
 
 commands = Commands()
 
@@ -53,7 +53,7 @@ async def show(name: IdArgument) -> None:
 
 
 def _replaced(found: Rule, stored: Offline) -> str:
-    """Say which rule was retired because this one contradicts it; it may be forgotten since."""
+    """Return the rule that this one replaced because they contradict each other; it may be deleted by now."""
     if not found.replaces:
         return ""
     old = stored.rule_log.find(found.replaces)
@@ -61,7 +61,7 @@ def _replaced(found: Rule, stored: Offline) -> str:
 
 
 async def _seen(settings: Settings, found: Rule, command: str = "", file: str = "", text: str = "") -> tuple[str, bool]:
-    """Return what is seen of a rule, as the hooks would say it, and whether by a person who is asked."""
+    """Return the text that hooks would show for a rule, and whether it is a question to the person."""
     folder = str(folder_of(os.environ)) if found.project == current_project(settings) else ""
     path = str(Path.cwd() / file) if file else ""
     async with open_connection(settings, "rule") as connection:
@@ -72,7 +72,7 @@ async def _seen(settings: Settings, found: Rule, command: str = "", file: str = 
 
 
 def facts_of(found: Rule, *, is_new: bool = False) -> list[Fact]:
-    """Return a rule as a person decides about it: what it says, whose it is, when and where."""
+    """Return the facts about a rule for a person's decision: its text, origin, time and scope."""
     at = found.origin.at
     day = f", {out.date(at)}" if at else ""
     is_edited = found.origin.kind is OriginKind.ADDED and bool(found.origin.name)
@@ -115,7 +115,7 @@ async def attempt(
     if found.state is not RuleState.ACCEPTED:
         out.say(f"Nothing: the rule is {found.state}.")
         return
-    # One word is a whole command, in quotes; of several words, the shell has taken the quotes away.
+    # A single word is a quoted command; with several words, the shell has removed the quotes.
     words = command or []
     said = words[0] if len(words) == 1 else shlex.join(words)
     seen, asks = await _seen(settings, found, said, file, text)

@@ -1,4 +1,4 @@
-"""Rules in `status`: first the calls that an enforced rule stopped or should have stopped, then how all rules fared."""
+"""Rules in `status`: first the calls that enforced rules stopped or failed to stop, then the counts of all rules."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,13 +16,13 @@ _TOTAL: Final = ("followed", "reminded", "broken", "stopped")
 
 
 def accepted(stored: Offline) -> list[Rule]:
-    """Return the rules of all projects that agents are shown, the newest first."""
+    """Return the accepted rules of all projects, newest first."""
     found = [each for each in stored.rule_log.all() if each.is_accepted]
     return sorted(found, key=lambda each: as_seen(each.changed_at), reverse=True)
 
 
 def document_of(stored: Offline) -> dict[str, int]:
-    """Return a `RulesStatus`: how all rules fared since their yes."""
+    """Return a `RulesStatus`: the total counts of all rules since they were accepted."""
     rules = accepted(stored)
     fared = stored.rule_counts.fared(rules).values()
     counted = {name: sum(getattr(each, name) for each in fared) for name in _TOTAL}
@@ -30,14 +30,14 @@ def document_of(stored: Offline) -> dict[str, int]:
 
 
 def week_of(stored: Offline, now: datetime) -> list[dict[str, Any]]:
-    """Return a `RuleWeek` of each rule: how it fared in the last seven days."""
+    """Return a `RuleWeek` for each rule: its counts of the last seven days."""
     return [fields(("id", "text", *_TOTAL), each, total(_recent(stored, each, now))) for each in accepted(stored)]
 
 
 def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
-    """Return what a person has to know first: calls that an enforced rule stopped, and calls that ran against one.
+    """Return the lines to show first: calls that an enforced rule stopped, and calls that broke one.
 
-    The hooks count them, so a call that ran while no server answered is not among them. Sessions that began before the
+    Hooks count these calls, so calls during an outage of the server are missing. Sessions that began before the
     rule was enforced do not count: nothing tells their calls before that time from those after it.
     """
     found = []
@@ -61,7 +61,7 @@ def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
 
 
 def in_words(found: dict[str, int]) -> str:
-    """Say how all rules fared."""
+    """Return the counts of all rules in words."""
     if not found["accepted"]:
         return 'none yet: learning-memory-server report, or rule add "..."'
     enforced = f" ({found['enforced']:,} enforced)" if found["enforced"] else ""
@@ -69,7 +69,7 @@ def in_words(found: dict[str, int]) -> str:
 
 
 def show_week(week: Sequence[dict[str, Any]]) -> None:
-    """Print how each rule fared in the last seven days."""
+    """Print the counts of each rule for the last seven days."""
     rows = [[rule_views.short_id(each["id"]), *(f"{each[name]:,}" for name in _TOTAL), each["text"]] for each in week]
     if rows:
         out.table(["rule", *_TOTAL, "text"], rows, numbers=_TOTAL)
@@ -78,5 +78,5 @@ def show_week(week: Sequence[dict[str, Any]]) -> None:
 
 
 def _recent(stored: Offline, each: Rule, now: datetime) -> list[RuleCount]:
-    """Return how a rule fared in each session that began in the last seven days, oldest first."""
+    """Return the counts of a rule in each session that began in the last seven days, oldest first."""
     return [count for count in stored.rule_counts.about(each.id) if as_seen(count.created_at) >= as_seen(now) - _WEEK]

@@ -1,4 +1,4 @@
-"""Things that wait for a person's answer: sentences that may become rules, and lessons of others."""
+"""Items that wait for a person's answer: suggestions for rules, and other people's lessons."""
 
 import os
 import shlex
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 async def past_here(
     settings: Settings, stored: Offline, found: "Sequence[Transcript]" = (), **watching: Any
 ) -> "PastReport":
-    """Return what transcripts and this folder's files of rules say."""
-    from learning_memory_server.rules.past.report import past_report  # `status` needs no transcript
+    """Return the report from transcripts and this folder's rule files."""
+    from learning_memory_server.rules.past.report import past_report  # `status` needs no transcripts
 
     return await past_report(sources_here(settings, stored), found, **watching)
 
 
 def sources_here(settings: Settings, stored: Offline) -> Sources:
-    """Return what the suggestions for this folder's project are made of."""
+    """Return the sources of suggestions for this folder's project."""
     return Sources(
         current_project(settings),
         top_of(folder_of(os.environ)),
@@ -46,10 +46,10 @@ def sources_here(settings: Settings, stored: Offline) -> Sources:
 
 
 async def waiting(stored: Offline) -> dict[str, int]:
-    """Return how many things wait for a yes in each project that has any, the most first.
+    """Return the number of waiting items in each project that has any, most first.
 
-    These are lessons of all projects, and suggestions here, without a look into transcripts. Nothing if only a newer
-    version understands an answer.
+    These are lessons of all projects, and suggestions for the current one, without reading transcripts. Empty if an
+    answer was written by a newer version.
     """
     with suppress(LearningMemoryError):
         projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}
@@ -60,7 +60,7 @@ async def waiting(stored: Offline) -> dict[str, int]:
 
 
 def in_places(found: Mapping[str, int], here: str) -> str:
-    """Say how many things wait for a yes in which projects, and how to answer; empty if nothing waits."""
+    """Return a sentence about the projects with waiting items, and how to answer; empty if there are none."""
     if not found:
         return ""
     places = ", ".join(f"{count:,} in {out.one_line(name_among(name, found))}" for name, count in found.items())
@@ -71,6 +71,6 @@ def in_places(found: Mapping[str, int], here: str) -> str:
 
 
 async def show_waiting(stored: Offline) -> None:
-    """Print one quiet line if something waits."""
+    """Print one line if any items wait."""
     if out.is_for_people() and (found := await waiting(stored)):
         out.say(f"Waiting: {in_places(found, current_project(stored.settings))}", "dim")

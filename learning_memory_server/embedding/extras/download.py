@@ -1,6 +1,6 @@
-"""Downloads from the Hugging Face hub, on a person's command only, to the cache of the hub's own client.
+"""Download models from the Hugging Face hub, only at a person's command, to the cache of the hub's own client.
 
-That client neither resumes interrupted files nor compares digests.
+That client neither resumes interrupted downloads nor compares digests.
 """
 
 import hashlib
@@ -30,19 +30,19 @@ from learning_memory_server.system.locking import exclusive
 from learning_memory_server.system.waiting import Backoff, attempts
 
 _PARTS: Final = {"modules.json", "config.json"}
-_DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")  # The ends of the names of what is not weights
+_DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")  # Suffixes of files other than weights
 _NOT_SHOWN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-"""The hub's answers for a model that does not exist, or not for this user."""
+"""The hub's status codes for a model that does not exist, or that the user may not access."""
 _OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")  # Folders whose descriptions are not needed
 
-Report = Callable[[str, int, int], None]  # Gets the name of the file, its MB so far, and its MB in all
+Report = Callable[[str, int, int], None]  # Called with the file name, its MB so far, and its MB in total
 
 
 def download_model(model: str, report: Report) -> Path:
     """Download a model to the local cache of the hub, and return its folder. Interrupted downloads are resumed.
 
     Args:
-        model: Its name, and after a further `/` the path of an ONNX file if it is not to be the usual one.
+        model: Its name, optionally followed by `/` and the path of an ONNX file other than the default one.
         report: Called as files arrive.
     """
     name, wanted = split_file(model)
@@ -53,11 +53,11 @@ def download_model(model: str, report: Report) -> Path:
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
         raise EmbeddingUnavailableError("HF_HUB_OFFLINE forbids network access.", hint="Unset it for this command.")
     repository = repository_of(name)
-    # Its temporary files are resumed, so nobody else may write to them.
+    # Its temporary files are resumed, so no other process may write to them.
     with exclusive(repository, "the download of a model", name="the folder of the model"):
         try:
             return _download(repository, name, wanted, report)
-        # The last three: an answer that is not the hub's.
+        # The last three are for a response that does not come from the hub.
         except (httpx2.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
             raise _explained(name, error) from error
 
@@ -95,7 +95,7 @@ class _Hub:
         self.snapshot = repository / "snapshots" / self.commit
 
     def fetch(self, paths: Iterable[str]) -> None:
-        """Fetch files that are not there, or are not what the hub has."""
+        """Download the files that are missing or differ from the hub's."""
         for path in paths:
             target, digest = self.snapshot / path, self.digests[path]
             if target.is_file() and _is_what(target, digest):
@@ -115,12 +115,12 @@ class _Hub:
             partial.replace(target)
 
     def _resume(self, path: str, partial: Path) -> None:
-        """Fetch what is missing of a file."""
+        """Download the missing part of a file."""
         there = partial.stat().st_size if partial.exists() else 0
         headers = {"Range": f"bytes={there}-"} if there else {}
         with self._client.stream("GET", f"/{self._name}/resolve/{self.commit}/{path}", headers=headers) as answer:
             if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return  # Nothing is missing
+                return  # The file is complete
             answer.raise_for_status()
             is_rest = answer.status_code == HTTPStatus.PARTIAL_CONTENT
             done = there if is_rest else 0
@@ -133,7 +133,7 @@ class _Hub:
 
 
 def _weights(hub: _Hub, name: str, wanted: str) -> list[str]:
-    """Return the paths of the weights to fetch: onnxruntime's file, if it can run one, else the library's."""
+    """Return the paths of the weights to download: onnxruntime's file if it can run one, otherwise the library's."""
     obstacle = ""
     if not is_reranker(hub.snapshot):
         onnx = [path for path in hub.digests if path.endswith(".onnx") and path.count("/") <= 1]
@@ -147,7 +147,7 @@ def _weights(hub: _Hub, name: str, wanted: str) -> list[str]:
                 ) from error
         else:
             return [path for path in hub.digests if path.startswith(graph.file)]
-    # Before a long download, rather than after it.
+    # Before a long download instead of after it.
     require_library(obstacle)
     own = [path for path in hub.digests if path.count("/") <= 1 and not path.startswith(_OTHER_RUNTIMES)]
     safe = [path for path in own if path.endswith(".safetensors")]
@@ -167,7 +167,7 @@ def _digest_of(sibling: dict[str, Any]) -> tuple[str, str]:
 
 
 def _is_what(path: Path, digest: str) -> bool:
-    """Return whether a file has the digest that the hub states."""
+    """Whether a file has the digest stated by the hub."""
     if len(digest) == hashlib.sha256().digest_size * 2:
         return file_digest(path) == digest
     content = path.read_bytes()
@@ -188,13 +188,13 @@ def _client() -> httpx2.Client:
         base_url=ENDPOINT,
         follow_redirects=True,
         timeout=httpx2.Timeout(timeouts.DOWNLOAD, connect=timeouts.DOWNLOAD_CONNECT),
-        # Compressed, a file could not be resumed.
+        # A compressed file could not be resumed.
         headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {token}"} if token else {})},
     )
 
 
 def _explained(model: str, error: Exception) -> EmbeddingUnavailableError:
-    """Return the error for an exception of a hub or the network."""
+    """Return the error to raise for an exception from the hub or the network."""
     refused = error.response if isinstance(error, httpx2.HTTPStatusError) else None
     if refused is not None and refused.headers.get("X-Error-Code") == "GatedRepo":
         return EmbeddingUnavailableError(

@@ -1,4 +1,4 @@
-"""Models that an Ollama server runs, by its API: https://docs.ollama.com/api."""
+"""Models on an Ollama server, through its API: https://docs.ollama.com/api."""
 
 import json
 import re
@@ -19,11 +19,11 @@ from learning_memory_server.system.servers import NOT_BEHIND, certificates, is_h
 from learning_memory_server.system.waiting import Backoff, attempts
 
 _BATCH: Final = 32
-_BODY_MAX: Final = 64 << 20  # Bytes of the longest response. A batch of vectors of 4,096 numbers takes 3 MB
+_BODY_MAX: Final = 64 << 20  # Maximum bytes of a response. A batch of vectors with 4,096 numbers takes 3 MB
 
 
 class OllamaEmbedder:
-    """A model on an Ollama server. Nothing is ever pulled.
+    """A model on an Ollama server. Models are never pulled.
 
     Args:
         model: The model's name, with or without a tag.
@@ -32,13 +32,13 @@ class OllamaEmbedder:
     """
 
     runtime: Runtime = "ollama"
-    tokenizer = None  # it is in the server
+    tokenizer = None  # the server has it
 
     def __init__(self, model: str, url: str, timeout: float = 60.0) -> None:
         self._model = model
         self._server = OllamaServer(url, timeout)
         self._prompts = prompts_of(model)
-        # Read before embedding: if the tag moves in between, the stale digest is noticed.
+        # Read before embedding, so that a change of the tag in between is noticed.
         digest = self._server.digest_of(model)
         max_tokens = self._server.context_length(model)
         actual = self._server.embed(model, [self._prompts.document + PROBE]).shape[1]
@@ -68,7 +68,7 @@ class OllamaEmbedder:
             if made.shape[1] != self.identity.dimension:
                 raise self._changed()
             vectors[start : start + _BATCH] = made
-        # Checked afterwards, so that no vector of a newly pulled model gets through.
+        # Checked afterwards, so that vectors from a newly pulled model are rejected.
         if self._server.digest_of(self._model) != self.identity.weights:
             raise self._changed()
         return vectors
@@ -79,7 +79,7 @@ class OllamaEmbedder:
         try:
             return self._server.embed(self._model, texts)
         except TextTooLongError:
-            # Some versions of Ollama reject texts that they were asked to truncate.
+            # Some versions of Ollama reject texts that they should truncate.
             if len(texts) > 1:
                 return np.vstack([self._embed_truncated([text]) for text in texts])
             if len(texts[0]) <= 1:
@@ -98,7 +98,7 @@ class TextTooLongError(EmbeddingUnavailableError):
 
 
 class OllamaServer:
-    """An Ollama server. Threads may share it."""
+    """An Ollama server. Thread-safe."""
 
     def __init__(self, url: str, timeout: float) -> None:
         parts = urlsplit(url)
@@ -112,7 +112,7 @@ class OllamaServer:
         self._client = httpx2.Client(
             base_url=url,
             timeout=httpx2.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
-            # A new connection for each request: that costs nothing on one machine, and leaves none open.
+            # A new connection per request: this is cheap on one machine, and leaves no connection open.
             limits=httpx2.Limits(max_keepalive_connections=0),
             # A proxy for the internet does not lead back to this machine.
             trust_env=not is_here(parts.hostname or ""),
@@ -124,7 +124,7 @@ class OllamaServer:
         return str(self._request("GET", "/api/version").get("version", "unknown"))
 
     def digest_of(self, model: str) -> str:
-        """Return the digest that a model's name currently points to; it changes when the tag moves."""
+        """Return the digest that a model's name currently refers to. It changes when the tag moves."""
         listed = self._request("GET", "/api/tags").get("models")
         for entry in listed if isinstance(listed, list) else ():
             if isinstance(entry, dict) and isinstance(entry.get("digest"), str):
@@ -134,7 +134,7 @@ class OllamaServer:
         raise _missing(model)
 
     def context_length(self, model: str) -> int:
-        """Return the number of tokens at which a model's input is truncated; 0 if the server does not say."""
+        """Return the maximum number of tokens of a model's input; 0 if the server does not report it."""
         shown = self._request("POST", "/api/show", {"model": model})
         info, parameters = shown.get("model_info"), shown.get("parameters")
         lengths = [
@@ -146,7 +146,7 @@ class OllamaServer:
         return min(lengths, default=0)
 
     def embed(self, model: str, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimension) with unit rows; `TextTooLongError` for a long text."""
+        """Return an array of shape (len(texts), dimension) with unit rows. Raises `TextTooLongError`."""
         import numpy as np
 
         body = {"model": model, "input": list(texts), "truncate": True}
@@ -154,7 +154,7 @@ class OllamaServer:
         try:
             vectors = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
-            raise self._malformed() from None  # Rows of different lengths, or not of numbers
+            raise self._malformed() from None  # Rows with different lengths, or values that are not numbers
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise self._malformed()
         with np.errstate(over="ignore"):
@@ -184,7 +184,7 @@ class OllamaServer:
         return answer
 
     def _read(self, response: httpx2.Response) -> bytes:
-        """Return the body."""
+        """Return the body, up to a maximum size."""
         content = bytearray()
         for chunk in response.iter_bytes():
             content += chunk
@@ -219,7 +219,7 @@ class OllamaServer:
 
     @contextmanager
     def _transport_errors(self) -> Iterator[None]:
-        """Explain failures of the connection."""
+        """Translate connection errors."""
         try:
             yield
         except httpx2.ReadTimeout as error:
@@ -233,12 +233,12 @@ class OllamaServer:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether the server closed the connection halfway. Any other failure would happen again."""
+    """Whether the server closed the connection during a request. Other errors would recur."""
     return isinstance(error, (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError))
 
 
 def full_name(model: str) -> str:
-    """Return a model's name with its tag and without the default registry; Ollama ignores the case."""
+    """Return a model's name with its tag and without the default registry, in lower case: Ollama ignores case."""
     name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 

@@ -1,4 +1,4 @@
-"""Models of the sentence-transformers library, which is an optional dependency, from this machine."""
+"""Local models for the sentence-transformers library, which is an optional dependency."""
 
 import os
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 _BATCH: Final = 32
-_BATCH_TOKENS: Final = 512  # Estimated tokens in a batch, with padding: torch keeps the RAM of its largest batch
+_BATCH_TOKENS: Final = 512  # Estimated tokens in a batch, with padding: torch keeps the memory of its largest batch
 _PAIR_TOKENS: Final = 256  # Tokens of a query and a text together; the longer of the two is truncated
 
 
 class SentenceEmbedder:
-    """A model that the sentence-transformers library runs, on the CPU. Nothing is ever downloaded."""
+    """A model run by the sentence-transformers library on the CPU. Nothing is ever downloaded."""
 
     runtime: Runtime = "sentence-transformers"
 
@@ -27,7 +27,7 @@ class SentenceEmbedder:
         self._model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
         dimension = self._model.get_embedding_dimension() or self.embed_queries(["x"]).shape[1]
         self.identity = source.identity(dimension, self._model.max_seq_length or 0)
-        # A copy: the model changes the truncation of its own while it embeds.
+        # A copy: the model changes its own tokenizer's truncation while it embeds.
         self.tokenizer = copy(getattr(self._model.tokenizer, "backend_tokenizer", None))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -62,9 +62,9 @@ class CrossEncoderReranker:
                 f"The re-ranking model {model!r} gives {self._model.num_labels} numbers for a text, not one score.",
                 hint="Choose a cross-encoder that was trained to rank.",
             )
-        # Never more than the model's own limit: a position beyond it would be an error.
+        # Never above the model's own limit: a position beyond it would be an error.
         self._model.max_seq_length = min(self._model.max_seq_length or _PAIR_TOKENS, _PAIR_TOKENS)
-        self._to_unit = Sigmoid()  # Some models have their own activation; scores must be from 0 to 1 for all of them
+        self._to_unit = Sigmoid()  # Some models have their own activation, but all scores must be from 0 to 1
 
     def scores(self, query: str, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts),), from 0 to 1."""
@@ -72,14 +72,14 @@ class CrossEncoderReranker:
         scores: Vectors = self._model.predict(
             pairs, batch_size=_BATCH, activation_fn=self._to_unit, show_progress_bar=False
         )
-        # NaN is not at least 0.
+        # Written so that NaN fails the check.
         if not (scores >= 0).all():
             raise EmbeddingUnavailableError("The re-ranking model returns scores that are not numbers.")
         return scores
 
 
 def _prepare_torch(obstacle: str = "") -> None:
-    # Idle OpenMP threads that spin slow down every other process; torch reads this when it is imported.
+    # Idle OpenMP threads that spin slow down all other processes. Torch reads this variable at import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     require_library(obstacle)
     import torch

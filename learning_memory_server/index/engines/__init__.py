@@ -1,1 +1,1 @@
-"""The port to a vector engine, and its adapters."""
+"""The port of a vector engine, and its adapters."""

@@ -1,7 +1,7 @@
-"""Whether a Qdrant server may be asked: a circuit for each address that does not answer, a pause after a refusal.
+"""The availability of a Qdrant server: a circuit breaker per address, and a pause after a refusal.
 
-This has nothing of the vendor's: a hub has it from its start, and the client, which takes a second to import, only when
-the index is opened.
+This module does not depend on the vendor's client, which takes a second to import: a hub uses it from its start, and
+the client only when the index is opened.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,8 @@ log = structlog.get_logger()
 class Admission:
     """Decides whether requests of one kind are made.
 
-    After a refusal, requests pause for the seconds that the server said, or else for 1, 2, 4 and at most 60.
+    After a refusal, requests pause for the time that the server requested, otherwise for 1, 2, 4 and at most 60
+    seconds.
     """
 
     def __init__(self, kind: str, on_returned: Callable[[], None]) -> None:
@@ -33,12 +34,12 @@ class Admission:
 
     @property
     def is_open(self) -> bool:
-        """Whether the circuit of any address is open."""
+        """Whether any circuit is open."""
         return any(circuit.is_open for circuit in self._circuits.values())
 
     @property
     def refusal(self) -> StorageUnavailableError | None:
-        """Why requests pause now, with the seconds left; None if they do not."""
+        """The reason for the present pause, with the seconds left; None if there is no pause."""
         if self._refusal is None or not self._pause.left:
             return None
         again = copy(self._refusal)
@@ -53,9 +54,9 @@ class Admission:
         return self._circuits[url]
 
     def refused(self, error: StorageUnavailableError, seconds: float | None) -> None:
-        """Begin a pause, and give the error its seconds; `seconds` are those that the server said, if it did."""
+        """Start a pause, and set the remaining seconds of the error; `seconds` is the server's request, if any."""
         if self._pause.left:
-            # It was on its way when the pause began.
+            # The request was sent before the pause began.
             error.retry_seconds = self._pause.left
             return
         self._refusal = error
@@ -63,7 +64,7 @@ class Admission:
         log.warning("requests.paused", kind=self._kind, reason=error.message, seconds=error.retry_seconds)
 
     def answered(self) -> None:
-        """Forget the refusal: the next pause is short again."""
+        """Clear the refusal, so that the next pause is short again."""
         if self._refusal is not None:
             self._refusal, self._pause = None, _pause()
 
@@ -73,18 +74,18 @@ class Admission:
             await circuit.close()
 
     def _closed(self, url: str) -> None:
-        # While another address answered, nothing was missed.
+        # If another address responded in the meantime, nothing was missed.
         if all(circuit.is_open for other, circuit in self._circuits.items() if other != url):
             self._on_returned()
 
 
 class Availability:
-    """The known state of a server. It outlasts a store, which may be opened again.
+    """The known state of a server. It outlives a store, which may be opened again.
 
-    Reads and writes are apart: a server whose disk is full, or whose key is for reading, still answers searches.
+    Reads and writes are separate: a server with a full disk or a read-only key still answers searches.
 
     Attributes:
-        listeners: Called each time that all requests of a kind get answers again.
+        listeners: Called each time all requests of a kind work again.
     """
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class Availability:
         return self.reads.is_open or self.writes.is_open
 
     def refusal(self) -> dict[str, Any]:
-        """Return why reading or writing is `refused`, and the `retry_seconds` left; nothing if neither is."""
+        """Return the fields `refused`, a reason, and `retry_seconds`; empty if neither reads nor writes are refused."""
         refusals = [each for each in (self.reads.refusal, self.writes.refusal) if each]
         last = max(refusals, key=lambda each: each.retry_seconds or 0.0, default=None)
         return {} if last is None else {"refused": last.sentence, "retry_seconds": round(last.retry_seconds or 0.0)}

@@ -1,6 +1,6 @@
 """The embedded engine behind the `VectorStore` port: one qdrant-edge shard per collection.
 
-The engine holds the GIL during every call, so batches of a few milliseconds run on the event loop.
+The engine holds the GIL during every call, so batches of up to 8 milliseconds run on the event loop.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ if TYPE_CHECKING:
 
 _WRITE_BATCH: Final = 100  # Points per call: 4 ms at 384 dimensions
 _READ_BATCH: Final = 100  # Points per call: 2-8 ms with vectors of 384 dimensions
-_TURNS: Final = 20  # Turns of the event loop after each batch of reads: about as many as another session's call needs
-_MANY_VECTORS: Final = 1 << 20  # Bytes of them from which reading them before the first search is worthwhile
-_LONG: Final = 0.005  # Seconds of a query after which others get their turns
+_TURNS: Final = 20  # Turns of the event loop after a batch of reads: about as many as another session's call needs
+_MANY_VECTORS: Final = 1 << 20  # Bytes of vectors from which on it pays to read them before the first search
+_LONG: Final = 0.005  # Seconds of a query after which other tasks get their turns
 _RELEASE_AFTER: Final = 1_000  # Points (4 MB) after which mapped files are released from RAM
-_STAGED: Final = "_next"  # The suffix of a collection that is being built to replace another
+_STAGED: Final = "_next"  # The suffix of a collection that will replace another
 
 
 class EdgeStore(VectorStore):
-    """A `VectorStore` in this process, on local disk. Writes survive a power loss after `flush()`."""
+    """A `VectorStore` in this process, on the local disk. Writes survive a power loss after `flush()`."""
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self._path = path
@@ -93,7 +93,7 @@ class EdgeStore(VectorStore):
             if not schema and spec.keyword_fields:
                 shard.shared = spec.keyword_fields
             kinds = {keys_field(shard.shared): PayloadSchemaType.Keyword} if shard.shared else {}
-            # Points older than a field that was added later lack its key, so that field gets a separate index.
+            # Points that are older than a field lack its key, so a field that was added later gets a separate index.
             later = set(spec.keyword_fields) - set(shard.shared)
             kinds |= dict.fromkeys(later, PayloadSchemaType.Keyword)
             kinds |= dict.fromkeys(spec.datetime_fields, PayloadSchemaType.Datetime)
@@ -107,7 +107,7 @@ class EdgeStore(VectorStore):
         return reason
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
-        """Build another collection next to the present one, which it replaces, even across a crash; see the port."""
+        """Build a second collection, which replaces the present one at the end, even after a crash; see the port."""
         staged = f"{spec.name}{_STAGED}"
         if not resume:
             self._shards.drop(staged)
@@ -190,7 +190,7 @@ class EdgeStore(VectorStore):
             return shard.engine.count(CountRequest(exact=True, filter=edge_filter(where, shard.shared)))
 
     async def is_intact(self, collection: str) -> bool:
-        """Return true if the files are still there: open ones answer although they were removed."""
+        """Return True if the files still exist: open files keep working after they were removed."""
         self._shards.require_files(collection)
         return True
 
@@ -254,7 +254,7 @@ class EdgeStore(VectorStore):
         self._shards.close()
 
     def _unusable(self, spec: CollectionSpec) -> str | None:
-        """Return why the collection that is there cannot be used; None if it can, or there is none."""
+        """Return the reason why the existing collection is unusable; None if it is usable or does not exist."""
         try:
             shard = self._shards.ensure(spec)
         except DamagedCollectionError as error:
@@ -270,12 +270,12 @@ async def _yield() -> None:
 
 
 def _wanted(with_vectors: bool) -> list[str]:
-    """Return the names of the vectors to read. Terms are never read: nothing needs them, and they cost as much."""
+    """Return the names of the vectors to read. Terms are never read: nothing needs them, and they are as expensive."""
     return [VECTOR] if with_vectors else []
 
 
 def _records(read: Sequence[qdrant_edge.Record], shard: Shard, with_vectors: bool) -> list[Record]:
-    # One array for all: the heap would keep the places of thousands of small ones. Each access to `vector` converts it.
+    # One array for all: thousands of small arrays would fragment the heap. Each access to `vector` converts it.
     found: Any = [cast("Any", each.vector)[VECTOR] for each in read] if with_vectors else []
     rows = np.array(found, dtype=np.float32) if found else repeat(None)
     return [

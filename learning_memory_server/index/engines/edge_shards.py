@@ -1,4 +1,4 @@
-"""Shards of the embedded engine as directories on disk: created atomically, opened or refused with a clear error."""
+"""Shards of the embedded engine as folders on disk, created atomically, and opened or refused with a clear error."""
 
 import asyncio
 import json
@@ -42,18 +42,18 @@ from learning_memory_server.system.ipc.socket_security import prepare_folder
 from learning_memory_server.system.ram import release_mapped
 
 _ABOUT: Final = "about.json"
-_REPLACED, _UNREAD, _GIVEN_UP = "old", "new", "given-up"  # How the names of folders beside a shard end
+_REPLACED, _UNREAD, _GIVEN_UP = "old", "new", "given-up"  # Suffixes of folders next to a shard
 _REMOVABLE: Final = (
     "The index folder must be readable and writable. If it is, and this persists, end the process that uses it and "
     "remove the folder: it is rebuilt from the journal."
 )
-_NEVER_KB: Final = 100_000_000  # A segment size that no collection reaches: building a graph blocks for minutes
+_NEVER_KB: Final = 100_000_000  # A segment size that no collection reaches: building a graph would block for minutes
 _DAMAGE: Final = re.compile(
     "deserialize|while parsing|expected value at line|parse version|invalid utf-8|Illegal segment|invalid segment"
     "|out of bounds|assertion failed|Inconsistent|Corrupted|(does not|doesn't) exist|read segment state|failed to copy"
     r"|decompress|os error 2\)"
 )
-"""The engine's messages about files that were missing, empty, truncated, or overwritten."""
+"""The engine's messages about files that are missing, empty, truncated or overwritten."""
 _PASSING: Final = re.compile(r"os error (?!2\))|Out of memory")
 
 
@@ -64,26 +64,26 @@ class Shard:
     engine: EdgeShard
     dimension: int  # the length of its vectors
     about: Mapping[str, Any]  # the data stored with the collection
-    shared: tuple[str, ...] = ()  # the keyword fields that share an index
-    dirty: bool = False  # whether it was written to since its last flush
-    mapped: int = 0  # points written since its mapped files were last released
+    shared: tuple[str, ...] = ()  # the keyword fields with a shared index
+    dirty: bool = False  # whether it has unflushed writes
+    mapped: int = 0  # points written since mapped files were last released
 
 
 def shard_exists(directory: Path) -> bool:
-    """Return whether there is anything in `directory`; a killed process may leave it empty."""
+    """Whether `directory` contains anything. A killed process may leave it empty."""
     with engine_errors(directory.name):
         return directory.is_dir() and any(directory.iterdir())
 
 
 def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
-    """Create a shard next to `directory` and move it there, so that it is complete or absent."""
+    """Create a shard next to `directory` and move it there, so that it is either complete or absent."""
     config = EdgeConfig(
-        # Cold: the file is read as needed. By default the engine reads in 32 MB per collection at each opening:
-        # with 10,000 points in six collections, 130 MB more RAM and no faster search.
+        # Cold: the file is read as needed. By default the engine reads 32 MB per collection each time it opens one:
+        # with 10,000 points in six collections, this takes 130 MB more RAM and makes no search faster.
         vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)},
         sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
-        # All points are in one segment, which one thread searches: others would only idle, eight in each collection.
+        # All points are in one segment, which one thread searches: the other eight threads of a collection would idle.
         max_search_threads=1,
         wal_enabled=True,
     )
@@ -101,7 +101,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
 
 
 def load_shard(directory: Path) -> Shard:
-    """Open the shard in `directory`, unless it is damaged or another process has it open."""
+    """Open the shard in `directory`. Raises an error if it is damaged or open in another process."""
     with engine_errors(directory.name, opening=True):
         settings = json.loads((directory / "edge_config.json").read_text(encoding="utf-8"))
         dimension = int(settings["vectors"][VECTOR]["size"])
@@ -110,18 +110,18 @@ def load_shard(directory: Path) -> Shard:
         with ExitStack() as on_failure:
             engine = EdgeShard.load(_for_engine(directory))
             on_failure.callback(engine.close)
-            # The engine opens a shard whose vectors are truncated or missing, and the next write turns them into
+            # The engine opens a shard with truncated or missing vectors, and its next write would turn them into
             # zeros. Reading one point detects this.
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-            # The engine reads in the log and the fields' indexes, which take 7 MB each even if they are empty.
+            # The engine reads the log and the field indexes, which take 7 MB each even when empty.
             release_mapped(directory)
         return Shard(engine, dimension, about, shared)
 
 
 def _for_engine(directory: Path) -> str:
-    """Return the path of a shard in UTF-8, which the engine needs: if need be, through a link in this user's folder."""
+    """Return the path of a shard in UTF-8, which the engine requires, if necessary through a link in a user folder."""
     path = str(directory)
     with suppress(UnicodeEncodeError):
         path.encode()
@@ -161,11 +161,11 @@ def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
 
 
 def _is_damage(error: BaseException) -> bool:
-    """Return whether files are damaged; memory, descriptors, permissions and space may be there at the next try."""
+    """Whether the error means damaged files. Lack of memory, descriptors, permissions or space may be temporary."""
     if isinstance(error, (OSError, MemoryError)):
         return isinstance(error, FileNotFoundError)
     if isinstance(error, (ValueError, KeyError, TypeError)):
-        return True  # In the two files that this program reads itself
+        return True  # From the two files that this program parses itself
     return bool(_DAMAGE.search(str(error))) and not _PASSING.search(str(error))
 
 
@@ -205,7 +205,7 @@ class OpenShards:
         return self.get(spec.name)
 
     def give_up(self, collection: str) -> None:
-        """Move the shard aside until its successor is complete; a successor that is given up itself is removed."""
+        """Move the shard aside until its successor is complete. A successor that is given up, too, is removed."""
         self._shut(collection)
         directory = self._path / collection
         with engine_errors(collection):
@@ -215,21 +215,21 @@ class OpenShards:
                 directory.rename(given_up)
 
     async def remove_given_up(self) -> None:
-        """Remove the shards that were given up, once their successors would survive a power loss."""
+        """Remove the shards that were moved aside, once their successors would survive a power loss."""
         if given_up := list(self._path.glob(_beside(Path("*"), _GIVEN_UP).name)):
             await self.flush()
         for directory in given_up:
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
     def drop(self, collection: str) -> None:
-        """Remove the shard, if there is one."""
+        """Remove the shard if it exists."""
         self._require_open()
         self._shut(collection)
         with engine_errors(collection):
             _remove(self._path / collection)
 
     def promote(self, source: str, target: str) -> None:
-        """Replace one shard with another. After a crash between the two renames, `ensure` restores the old one."""
+        """Replace one shard by another. After a crash between the two renames, `ensure` restores the old one."""
         self._release(source, self.get(source))
         del self._shards[source]
         self._shut(target)
@@ -248,21 +248,21 @@ class OpenShards:
             raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
 
     async def flush(self) -> None:
-        """Make what was written survive a power loss. Yields to other tasks after each shard."""
+        """Make all writes survive a power loss. Lets other tasks run after each shard."""
         self._require_open()
         for collection, shard in list(self._shards.items()):
             self._flush(collection, shard)
             await asyncio.sleep(0)
 
     def close(self) -> None:
-        """Flush and release every shard, even if one fails. Nothing can be opened afterwards."""
+        """Flush and release all shards, even if one fails. No shard can be opened afterwards."""
         self._closed = True
         with ExitStack() as releases:
             while self._shards:
                 releases.callback(self._release, *self._shards.popitem())
 
     def require_space(self) -> None:
-        """Raise an error if too little space is left: on a full disk the engine ends the process (SIGBUS)."""
+        """Raise an error if there is too little space: on a full disk, the engine would crash the process (SIGBUS)."""
         try:
             free = shutil.disk_usage(self._path).free
         except OSError as error:
@@ -282,7 +282,7 @@ class OpenShards:
                 shard.engine.close()
 
     def _shut(self, collection: str) -> None:
-        """Close the shard, if it is open, without flushing: it is about to be removed."""
+        """Close the shard if it is open, without a flush, before it is removed."""
         if collection in self._shards:
             with engine_errors(collection):
                 self._shards.pop(collection).engine.close()
@@ -304,7 +304,7 @@ def _beside(directory: Path, end: str) -> Path:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a shard, if there is one. Remains after a crash are never read."""
+    """Remove a shard if it exists. Leftovers after a crash are never read."""
     unread = _beside(directory, _UNREAD)
     shutil.rmtree(unread, ignore_errors=True)
     if directory.exists():
@@ -317,12 +317,12 @@ _BETWEEN: Final = "__"
 
 
 def keys_field(fields: Iterable[str]) -> str:
-    """Return the name of the payload field with the keys of `fields`, which share one index: each takes 9 MB of RAM."""
+    """Return the name of the payload field for the combined index of `fields`: each index takes 9 MB of RAM."""
     return _BETWEEN.join((_PREFIX, *fields))
 
 
 def shared_fields(schema: Iterable[str]) -> tuple[str, ...]:
-    """Return the fields that share an index, given the names of all indexes of a collection."""
+    """Return the fields with a combined index, given the names of all indexes of a collection."""
     for name in schema:
         prefix, *fields = name.split(_BETWEEN)
         if prefix == _PREFIX and fields:
@@ -331,7 +331,7 @@ def shared_fields(schema: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_keys(payload: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return the payload in its stored form."""
+    """Return the payload in its stored form, with the keys of the combined index."""
     if not fields:
         return dict(payload)
     keys = []
@@ -343,7 +343,7 @@ def with_keys(payload: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, 
 
 
 def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return the payload as it was given."""
+    """Return the original payload, without the keys of the combined index."""
     payload = payload or {}
     if fields:
         payload.pop(keys_field(fields), None)
@@ -351,7 +351,7 @@ def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dic
 
 
 def edge_filter(where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None) -> EdgeFilter | None:
-    """Return the engine's form of `where`, restricted to `ids` if they are given."""
+    """Return `where` in the engine's form, restricted to `ids` if given."""
 
     def has(name: str, value: str) -> FieldCondition:
         if name in fields:

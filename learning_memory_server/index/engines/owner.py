@@ -1,6 +1,6 @@
 """Point ownership on a shared Qdrant server.
 
-The owner is a random id in the storage folder, not in the journal: two stores with the same owner, such as a backup and
+The owner is a random id in the storage folder, not in the journal. Two stores with the same owner, such as a backup and
 its original, would remove each other's points.
 """
 
@@ -16,24 +16,24 @@ import msgspec
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.system import files
 
-_RANDOM_NODE: Final = 1 << 40  # The bit that says of `uuid.getnode()` that it was drawn at random
+_RANDOM_NODE: Final = 1 << 40  # The bit of `uuid.getnode()` that marks a random number
 
 
 class OwnerFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """The content of an owner's file."""
 
     owner: uuid.UUID
-    place: dict[str, str]  # the machine and the folder that it was made in
+    place: dict[str, str]  # the machine and the folder where it was created
     rebuilds: dict[str, str] = {}  # the numbers of unfinished rebuilds, by collection
 
 
 class Owner:
-    """One owner of points, in its file.
+    """An owner of points, stored in a file.
 
     Attributes:
         id: The owner's id.
-        name: The same as points name it.
-        is_settled: Whether the file was made on this machine and in this folder; nothing may be removed in a copy.
+        name: The id in the form that points contain.
+        is_settled: Whether the file was created on this machine and in this folder. A copy must not remove points.
     """
 
     def __init__(self, path: Path, kept: OwnerFile) -> None:
@@ -43,33 +43,33 @@ class Owner:
         self._path = path
 
     def outside(self, point_id: str) -> str:
-        """Return the id under which a server keeps a point."""
+        """Return the id of a point on the server."""
         return str(uuid.UUID(int=uuid.UUID(point_id).int ^ self.id.int))
 
     def inside(self, stored: str) -> str:
-        """Return the id of a point, by that under which a server keeps it: `outside` in a fifth of its time."""
+        """Return the id of a point from its id on the server: the inverse of `outside`, in a fifth of its time."""
         digits = f"{int(stored.replace('-', ''), 16) ^ self.id.int:032x}"
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def rebuild_of(self, collection: str) -> str | None:
-        """Return the number of the collection's unfinished rebuild, if there is one."""
+        """Return the number of the collection's unfinished rebuild, or None."""
         return self.kept.rebuilds.get(collection)
 
     def begin_rebuild(self, collection: str) -> str:
-        """Return a new number for a rebuild of the collection, kept until it ends."""
+        """Return a new number for a rebuild of the collection, stored until the rebuild ends."""
         number = uuid.uuid4().hex[:12]
         self.kept.rebuilds[collection] = number
         _write(self._path, self.kept)
         return number
 
     def end_rebuild(self, collection: str) -> None:
-        """Forget the number of the collection's rebuild."""
+        """Remove the number of the collection's rebuild."""
         self.kept.rebuilds.pop(collection, None)
         _write(self._path, self.kept)
 
 
 def open_owner(path: Path) -> Owner:
-    """Return the owner in a file, a new one if there is no file. Refuse a file that is damaged or cannot be read."""
+    """Return the owner in a file, a new one if there is no file. Raises StorageUnavailableError for a damaged file."""
     try:
         return Owner(path, msgspec.json.decode(files.content(path), type=OwnerFile))
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def open_owner(path: Path) -> Owner:
 
 
 def find_owner(path: Path) -> str | None:
-    """Return the name of the owner in a file, None if there is no such file or it is of no use."""
+    """Return the name of the owner in a file, None if the file does not exist or is unusable."""
     with suppress(StorageUnavailableError):
         return open_owner(path).name if path.exists() else None
     return None
@@ -97,7 +97,7 @@ def new_owner(path: Path) -> Owner:
 
 
 def settle_owner(path: Path) -> Owner:
-    """Keep the owner of a storage folder that was moved here, and return it."""
+    """Accept a storage folder that was moved here with its owner, and return the owner."""
     return _made(path, msgspec.structs.replace(open_owner(path).kept, place=_place(path)))
 
 
@@ -111,7 +111,7 @@ def _place(path: Path) -> dict[str, str]:
 
 
 def machine_id() -> str:
-    """Return what identifies this machine, whatever it is called."""
+    """Return an id of this machine that does not depend on its name."""
     for file in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
         try:
             if found := file.read_text("ascii").strip():

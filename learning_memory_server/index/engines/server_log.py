@@ -1,7 +1,7 @@
-"""Qdrant servers in the journal: the addresses of each, and the owners who have had points there.
+"""Qdrant servers in the journal: their addresses, and the owners that have had points there.
 
-Forgotten points must leave each server, also after a change to another engine. Collections and points can be listed on
-the server, so that they are not noted.
+Deleted points must be removed from each server, even after a change to another engine. Collections and points can be
+listed on the server, so they are not recorded.
 """
 
 import re
@@ -22,12 +22,12 @@ DEFAULT_PORT: Final = 6333
 
 
 def urls_of(setting: str) -> list[str]:
-    """Return the URLs in a setting: one, or several of a cluster's nodes, separated by commas."""
+    """Return the URLs in a setting, which are separated by commas for the nodes of a cluster."""
     return [url for each in setting.split(",") if (url := each.strip())]
 
 
 def clean_url(url: str) -> str:
-    """Return a URL in the one form in which it is compared and kept: no credentials, and always a port."""
+    """Return a URL in normal form, for comparison and storage: without credentials, and always with a port."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     shown = f"[{host}]" if ":" in host else host
@@ -35,7 +35,7 @@ def clean_url(url: str) -> str:
 
 
 def places_of(*settings: str) -> frozenset[str]:
-    """Return what tells servers apart: host, port and prefix of each URL. This machine has one name."""
+    """Return the hosts, ports and prefixes of the URLs, which identify servers. This machine has a single name."""
     return frozenset(_place(url) for setting in settings for url in urls_of(setting))
 
 
@@ -49,7 +49,7 @@ def _place(url: str) -> str:
 
 
 def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool = False) -> str:
-    """Return `host:port`, the only part of a server's URL that messages show. Refuse unsafe URLs and keys."""
+    """Return `host:port`, the only part of a server's URL in messages. Raises an error for unsafe URLs and keys."""
     try:
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORT
@@ -81,29 +81,29 @@ class ServerLog:
     log: Log
 
     def use(self, url: str, owner: str, at: datetime) -> None:
-        """Note that a server is about to get points of an owner, unless that is known."""
+        """Record that a server is about to get points of an owner, unless already recorded."""
         self._note([KnownServer(tuple(map(clean_url, urls_of(url))), owner)], at)
 
     def leave(self, url: str, owner: str, at: datetime) -> None:
-        """Note that a server has no points of an owner any more, under whatever addresses it is known; see `use`."""
+        """Record that a server has no points of an owner any more, for all of its known addresses; see `use`."""
         left = [each for each in self.known(owner) if each not in self.elsewhere(url, owner)]
         self._note((KnownServer(each.urls, owner, is_left=True) for each in left), at)
 
     def known(self, owner: str | None = None) -> list[KnownServer]:
-        """Return the servers that were not left, in order of their first use; of one owner, or of all."""
+        """Return the servers with points of an owner, or of any owner, in order of their first use."""
         return [each for each in self._all() if not each.is_left and (owner is None or each.owner == owner)]
 
     def elsewhere(self, url: str | None, owner: str | None = None) -> list[KnownServer]:
-        """Return those known servers that are not the one at `url`, under whatever addresses it is known."""
+        """Return the known servers except the one at `url`, whatever its addresses."""
         here, rest = self._here(url), self.known(owner)
         return [each for each in rest if not places_of(*each.urls) & here]
 
     def is_same(self, url: str, other: str | None) -> bool:
-        """Return whether two settings mean the same server, as far as their addresses and the journal tell."""
+        """Whether two settings mean the same server, according to their addresses and the journal."""
         return bool(self._here(url) & self._here(other))
 
     def _here(self, url: str | None) -> frozenset[str]:
-        """Return the places of a server, also under other addresses of the same cluster."""
+        """Return all known locations of a server, including other addresses of the same cluster."""
         here = places_of(url or "")
         rest = self._all()
         while joined := [each for each in rest if places_of(*each.urls) & here]:

@@ -1,4 +1,4 @@
-"""Checks of vectors and terms before any engine sees them, and the names that engines know them by."""
+"""Check vectors and terms before they reach an engine; and the names of both in engines."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from learning_memory_server.index.engines.base import Hit, SparseVector, Vector
 T = TypeVar("T")
 
 VECTOR: Final = "dense"
-TERMS: Final = "bm25"  # The names of a point's vector and terms, in every engine
+TERMS: Final = "bm25"  # The name of a point's terms in every engine
 REBUILD: Final = "Run `learning-memory-server reindex`: it is rebuilt from the journal."
 _MOST_TERMS: Final = 1 << 32
 
 
 def wrong_dimension(collection: str, expected: int, given: int) -> WrongDimensionError:
-    """Return the error for vectors of `given` numbers in a collection with vectors of `expected`."""
+    """Return the error for vectors of length `given` in a collection with vectors of length `expected`."""
     return WrongDimensionError(
         f"Collection `{collection}` holds vectors of {expected} numbers, not {given}.", hint=REBUILD
     )
 
 
 def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -> Vectors:
-    """Return the vectors as an array of shape (len(vectors), dimension). Refuse NaN and other lengths."""
+    """Return the vectors as an array of shape (len(vectors), dimension). Raises an error for NaN and other lengths."""
     for vector in vectors:
         if len(vector) != dimension:
             raise wrong_dimension(collection, dimension, len(vector))
@@ -43,7 +43,7 @@ def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -
 
 
 def checked_terms(collection: str, terms: SparseVector | None, form: Callable[[list[int], list[float]], T]) -> T | None:
-    """Return terms in an engine's form, None if there are none. Refuse terms against the port's rules."""
+    """Return terms in an engine's form, None if there are none. Raises an error if they break the port's rules."""
     if terms is None:
         return None
     indices, values = list(terms.indices), list(terms.values)
@@ -58,16 +58,17 @@ def checked_terms(collection: str, terms: SparseVector | None, form: Callable[[l
     return form(indices, values) if indices else None
 
 
-_MORE: Final = 8  # The factor of the next request: all hits at a time took 600 ms among 100,000 points
+_MORE: Final = 8  # The growth factor of the next request: all hits at a time took 600 ms among 100,000 points
 _MARGIN: Final = 8  # Hits to fetch beyond the limit at first
 
 
 async def best_hits(
     fetch: Callable[[int], Awaitable[list[Hit]]], query: Vector | SparseVector, limit: int, more: int = _MORE
 ) -> list[Hit]:
-    """Return the `limit` best hits, equal scores ordered by id; cosines from -1 to 1.
+    """Return the `limit` best hits, equal scores ordered by id, with cosines clipped to -1 to 1.
 
-    Engines order equal scores arbitrarily, so `more` times as many are fetched while the last ties with the `limit`-th.
+    Engines order equal scores arbitrarily. So `more` times as many hits are fetched while the last one ties with the
+    `limit`-th.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)

@@ -1,1 +1,1 @@
-"""How hits of words and of meaning become one list."""
+"""Merge the hits of searches by terms and by vectors into one ranking."""

@@ -1,4 +1,4 @@
-"""Hybrid search: merges the hits of terms and vectors, compares them with the usual ones, and measures the time."""
+"""Hybrid search: merge the hits by terms and by vectors, compare them with usual values, and measure the time."""
 
 import asyncio
 from collections import Counter
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class SearchTimer:
-    """A context manager that times one search and logs it at the end; never a query or a text."""
+    """A context manager that times one search and logs it at the end, never with a query or a text."""
 
     def __init__(self, collection: str, slow_ms: float = _SLOW) -> None:
         self._slow_ms = slow_ms
@@ -54,12 +54,12 @@ class SearchTimer:
         write(event, **self._answer, total_ms=round(total, 1), **times)
 
     def answered(self, mode: SearchMode, count: int) -> None:
-        """Record what the search returns. Without this call, as after a timeout, the log says neither."""
+        """Record the mode and the number of results. Without this call, as after a timeout, the log has neither."""
         self._answer |= {"mode": mode.value, "count": count}
 
     @contextmanager
     def part(self, name: Literal["embedding", "engine"]) -> Iterator[None]:
-        """Count a block's time for the model or for the engine."""
+        """Add a block's time to the model's or the engine's."""
         began = perf_counter()
         try:
             yield
@@ -67,27 +67,27 @@ class SearchTimer:
             self._parts[name] += 1000 * (perf_counter() - began)
 
 
-_SAMPLE: Final = 200  # Points whose mean is taken: the first by id, and ids are hashes. Reading them takes 10 ms.
-_GROWN: Final = 1.25  # How much larger a collection is when its mean is taken again
+_SAMPLE: Final = 200  # Points for the mean: the first by id, and ids are hashes. Reading them takes 10 ms.
+_GROWN: Final = 1.25  # The growth of a collection after which its mean is computed again
 _FEW: Final = 50
 
 
 class Means:
-    """The mean vectors of collections, and their `sizes` when the index had last caught up."""
+    """The mean vectors of collections, and their `sizes` when the index was last complete."""
 
     def __init__(self) -> None:
         self.sizes: Counter[str] = Counter()
         self._known: dict[str, tuple[int, Vectors]] = {}
 
     def usual_closeness(self, collection: str, vector: Vectors, scale: Scale, missing: float = OFF_TOPIC) -> float:
-        """Return a text's mean closeness to a collection; `missing` stands for points that a small one lacks."""
+        """Return a text's mean closeness to a collection, padded with `missing` if the collection is small."""
         if collection not in self._known:
             return missing
         share = min(self.sizes[collection], _FEW) / _FEW
         return share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * missing
 
     async def refresh(self, store: VectorStore) -> None:
-        """Read every collection again. A cancelled call waits for its request, which would leave a socket open."""
+        """Read all collections again. A cancelled call waits for its request, so that no socket stays open."""
         taking = asyncio.create_task(self._take(store))
         try:
             await asyncio.shield(taking)
@@ -111,32 +111,32 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query to one collection."""
+    """A query for one collection."""
 
     collection: str
     text: str
     limit: int
     where: Filter
-    siblings: tuple[str, ...] = ()  # Collections with other vectors of the same ids: the nearest vector counts
-    is_compared: bool = False  # whether closeness is that of the whole text; see `index.recipe.embed_question`
-    basis: Basis | None = None  # The basis of an earlier round of the search; None to take it from this one
+    siblings: tuple[str, ...] = ()  # collections with other vectors of the same ids: the nearest vector counts
+    is_compared: bool = False  # whether to embed the whole text; see `index.recipe.embed_question`
+    basis: Basis | None = None  # the basis from an earlier round of the search; None to compute it
 
 
 @dataclass(frozen=True, slots=True)
 class QueryContext:
-    """The model's reading of a query, and the numbers to compare it with."""
+    """The model's reading of a query, and values to compare it with."""
 
     vector: Vectors
     read: float = 1.0  # how well the model reads it, from 0 to 1
     usual: float = 0.0  # its mean closeness to the collection
-    size: int = 0  # how many points the collection has
-    points: int = 0  # the same with its siblings
-    scale: Scale | None = None  # the model's; None while it is not known: then nothing is left out
+    size: int = 0  # the number of points in the collection
+    points: int = 0  # the number including its siblings
+    scale: Scale | None = None  # the model's scale; None if unknown: then nothing is left out
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A point that was found."""
+    """A point found by a search."""
 
     id: str
     explanation: Explanation
@@ -144,7 +144,7 @@ class Match:
 
 
 def mode_for(text: str) -> SearchMode:
-    """Return how a text is searched: hybrid, or semantic if it has no terms, such as "=>"."""
+    """Return the search mode for a text: hybrid, or semantic for a text without terms, such as "=>"."""
     return SearchMode.HYBRID if terms(text) else SearchMode.SEMANTIC
 
 
@@ -159,8 +159,8 @@ async def search_hybrid(
     """Return the best points, best first, ties ordered by id.
 
     Args:
-        is_shown: Decides by its payload whether a point may be returned. Each rejected point may cost another search.
-        reads_ahead: Whether to read the payloads of all candidates beside their missing scores, to save a round trip.
+        is_shown: Decides by payload whether a point may be returned. Each rejection may cause another search.
+        reads_ahead: Whether to read all candidates' payloads together with missing scores, which saves a round trip.
     """
     asked = query.limit
     while True:
@@ -172,7 +172,7 @@ async def search_hybrid(
 
 
 def on_scale(scale: Scale, hits: list[Hit]) -> list[Hit]:
-    """Return hits with their closeness as their score: nowhere else do an engine's cosines become closenesses."""
+    """Convert the scores of hits from cosines to closeness. This is the only place for the conversion."""
     if scale == DEFAULT_SCALE:
         return hits
     return [Hit(hit.id, scale.closeness(hit.score)) for hit in hits]
@@ -188,7 +188,7 @@ async def _best(store: VectorStore, query: Query, reading: QueryContext, *, read
     semantic = partial(near_in, query.collection)
     lexical = partial(store.search, query.collection, wanted)
     depth = max(DEPTH, query.limit)
-    # Concurrently: a server answers all of it in the time of one query.
+    # Concurrent requests: a server answers all of them in the time of one.
     near, shared, points = await asyncio.gather(
         semantic(limit=depth, where=query.where),
         lexical(limit=depth, where=query.where),
@@ -198,8 +198,8 @@ async def _best(store: VectorStore, query: Query, reading: QueryContext, *, read
     basis = query.basis or _basis(query.text, reading, near, shared, points)
     without_vector, without_bm25 = lacking(closeness, bm25, depth), lacking(bm25, closeness, depth)
     candidates = sorted(closeness.keys() | bm25.keys())
-    # All at once again, for the same reason. The siblings are asked about a few candidates too many, because which of
-    # them are the best is known only afterwards.
+    # Concurrent again, for the same reason. The siblings are searched for more candidates than needed, because the best
+    # ones are known only afterwards.
     (more_near, more_bm25, *siblings), read = await asyncio.gather(
         asyncio.gather(
             _among(semantic, without_vector),
@@ -231,12 +231,12 @@ async def _best(store: VectorStore, query: Query, reading: QueryContext, *, read
         )
         for key in best
     }
-    # What has been removed since it was found is left out.
+    # Leave out points that were removed since they were found.
     return [Match(key, explanations[key], payloads[key]) for key in best if key in payloads]
 
 
 async def _points(store: VectorStore, query: Query, reading: QueryContext) -> int:
-    """Return how many points the filter lets through, of all collections, as its share in the first one has it."""
+    """Estimate the number of points that pass the filter in all collections, from the share in the first collection."""
     if query.basis is not None or query.where == Filter() or not reading.size:
         return reading.points
     return round(await store.count(query.collection, query.where) * reading.points / reading.size)
@@ -255,14 +255,14 @@ def _basis(text: str, reading: QueryContext, near: Sequence[Hit], shared: Sequen
 
 
 async def _among(search: Callable[..., Awaitable[list[Hit]]], ids: Sequence[str]) -> list[Hit]:
-    """Return what a search finds among some points, without a search if there are none."""
+    """Search among some points; empty, and without a request, if there are none."""
     return await search(limit=len(ids), ids=ids) if ids else []
 
 
 def _nearest(
     collection: str, closeness: Mapping[str, float], siblings: Mapping[str, Iterable[Hit]]
 ) -> dict[str, tuple[float, str]]:
-    """Return each point's largest closeness, the given one or a sibling's, and the collection it comes from."""
+    """Return each point's highest closeness, its own or a sibling's, with the collection that it comes from."""
     nearest = {key: (found, collection) for key, found in closeness.items()}
     for sibling, hits in siblings.items():
         for hit in hits:

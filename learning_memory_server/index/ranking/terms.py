@@ -1,8 +1,8 @@
-"""A text as its terms: the vocabulary of every lexical search.
+"""Split a text into terms, the vocabulary of all lexical searches.
 
-A plain word becomes its stem (Snowball: Russian for Cyrillic, else English), without its marks in Latin, Greek, Hebrew
-and Arabic. A name in code, a path, a version or a
-code such as `ORA-00942` becomes its parts and itself. If you change terms or weights, raise `Recipe.terms`.
+A plain word becomes its stem (Snowball: Russian for Cyrillic, otherwise English), without diacritics in Latin, Greek,
+Hebrew and Arabic. A name in code, a path, a version or a code such as `ORA-00942` becomes its parts and itself. If you
+change terms or weights, increase `Recipe.terms`.
 """
 
 import functools
@@ -19,8 +19,8 @@ from learning_memory_server.model.scripts import MARKS, UNSPACED
 
 K1: Final = 1.2
 B: Final = 0.75
-MEAN_LENGTH: Final = 32  # The terms in a text of average length: constant, so that weights depend on no other text
-MOST_REPEATS: Final = 2  # The number of repetitions of a term that count
+MEAN_LENGTH: Final = 32  # The terms in an average text: constant, so that weights do not depend on other texts
+MOST_REPEATS: Final = 2  # Maximum counted repetitions of a term
 
 _STOP_WORDS: Final = frozenset(
     """
@@ -35,8 +35,8 @@ _RUN: Final = re.compile(rf"({_PIECE}(?:(?:[./\\-]|::){_PIECE}){{0,16}})(?:['\u2
 """A word, or several that form a path, a version or a code, without endings such as "'s"."""
 _WORD: Final = re.compile(_PIECE)
 _PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{MARKS}])+")
-_POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic
-# The Russian short i keeps its breve: the stemmer needs it.
+_POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic points
+# The Russian short i keeps its breve, which the stemmer needs.
 _ACCENT: Final = re.compile(rf"[\u0300-\u0305\u0307-\u036f{_POINTS}]|(?<![\u0418\u0438])\u0306")
 _NAME_OF_LETTER: Final = re.compile(
     r"LATIN (?:SMALL|CAPITAL) (?:LETTER|LIGATURE) (?:DOTLESS |TURNED |REVERSED |OPEN |AFRICAN )?([A-Z]{1,2})(?: WITH [A-Z ]+)?"
@@ -46,7 +46,7 @@ _LATIN: Final = (range(0xC0, 0x2B0), range(0x1D00, 0x1F00), range(0x2C60, 0x2C80
 
 
 def _plain_letters() -> dict[int, str]:
-    """Return what people write for the Latin letters that Unicode does not decompose, by code point, in lower case."""
+    """Return plain replacements in lower case, by code point, for Latin letters that Unicode does not decompose."""
     plain: dict[int, str] = {}
     for code in chain.from_iterable(_LATIN):
         name = unicodedata.name(chr(code), "")
@@ -59,27 +59,27 @@ def _plain_letters() -> dict[int, str]:
     return plain
 
 
-_SHARP_S: Final = 0x1E9E  # Its capital; case folding turns both into two letters
+_SHARP_S: Final = 0x1E9E  # The capital sharp s; case folding turns both forms into two letters
 _PLAIN: Final = _plain_letters()
 _ONE_LETTER: Final = {
     code: plain.upper() if chr(code).isupper() else plain for code, plain in _PLAIN.items() if len(plain) == 1
 }
 _TWO_LETTERS: Final = {code: plain for code, plain in _PLAIN.items() if len(plain) > 1}
-"""Such as the ligature of a and e. In place of a capital, two letters would look like a name in code."""
+"""Letters with two-letter replacements, such as ligatures. Applied later: in capitals, they would look like code."""
 _PAIRS: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WESTERN: Final = "\0-\u03ff\u1e00-\u1fff"  # Latin and Greek together: "10\u03bcs" is one name
 _SCRIPT: Final = re.compile(f"([{_PAIRS}]+)|([{UNSPACED}]+)|([{_WESTERN}]+|[^{_PAIRS}{UNSPACED}{_WESTERN}]+)")
-"""The parts of a word. In scripts without spaces, neighbours form terms: two syllables, or three letters."""
+"""The parts of a word. In scripts without spaces, neighbors form terms: two syllables, or three letters."""
 _TRIPLE: Final = re.compile(f"[{UNSPACED}]{{3}}")
 _CACHED: Final = 1 << 14
 
-# Without its own cache, whose purging is not thread-safe.
+# Without its own cache, whose eviction is not thread-safe.
 _english = Stemmer.Stemmer("english", 0).stemWord
 _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order, without the most common English words unless it has no others."""
+    """Return the terms of a text in order, without the most common English words unless there are no others."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFC", _ACCENT.sub("", decomposed).translate(_ONE_LETTER))
@@ -89,7 +89,7 @@ def terms(text: str) -> list[str]:
 
 
 def length(found: list[str]) -> float:
-    """Return the length of a text by its terms: a triple counts as a third of a word."""
+    """Return the length of a text, given its terms: a triple of letters counts as a third of a word."""
     triples = 0 if "".join(found).isascii() else sum(_TRIPLE.fullmatch(term) is not None for term in found)
     return len(found) - triples * 2 / 3
 
@@ -115,7 +115,7 @@ def encode_query(text: str) -> tuple[list[int], list[float]]:
 
 
 def shared_terms(query: str, text: str) -> list[str]:
-    """Return the terms of a query that a text also has, in the query's order, each once."""
+    """Return the terms of a query that a text shares, in the query's order, without duplicates."""
     found = set(terms(text))
     return [term for term in dict.fromkeys(terms(query)) if term in found]
 
@@ -127,7 +127,7 @@ def term_id(term: str) -> int:
 
 @functools.lru_cache(_CACHED)
 def _terms_of_run(run: str, *, common: bool = False) -> tuple[str, ...]:
-    """Return the terms of a run, including the most common words only if `common`."""
+    """Return the terms of a run, with the most common words only if `common`."""
     words = _WORD.findall(run)
     found = [term for word in words for term in _terms_of_word(word, common=common)]
     if len(words) > 1:

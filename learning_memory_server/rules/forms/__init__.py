@@ -1,1 +1,1 @@
-"""Forms of sentences that people write as rules, each made into a pattern."""
+"""Common wordings of rules, each converted to a pattern."""

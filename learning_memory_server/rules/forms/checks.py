@@ -1,4 +1,4 @@
-"""Forms of rules about checks: what is run before a commit, before a push, and before the end of work."""
+"""Rules about checks: commands to run before a commit, before a push, or before the end of work."""
 
 import re
 from typing import Final
@@ -60,11 +60,11 @@ _NOT_SEEN: Final = re.compile(
     r"(?:don't|do not|not) (?:need|have|run|use|necessary|required)|never (?:run|use))\b",
     re.IGNORECASE,
 )
-"""Conditions that a machine does not see, and signs of a sentence that only tells of something."""
+"""Conditions that a pattern cannot check, and signs of a sentence that only describes something."""
 
 
 def first(sentence: Sentence) -> Pattern | None:
-    """Take "run `make test` before every commit", "before pushing: lint and tests"."""
+    """Match "run `make test` before every commit", "before pushing: lint and tests"."""
     text = sentence.text
     found = [words for pattern, words in _COMMITTING if pattern.search(text)]
     if not found or _DONE.search(text):
@@ -75,13 +75,13 @@ def first(sentence: Sentence) -> Pattern | None:
 
 
 def done(sentence: Sentence) -> Pattern | None:
-    """Take "run the tests before saying that it is done": at the end of work, not before a call."""
+    """Match "run the tests before saying that it is done": a rule for the end of work."""
     forms = _to_run(sentence) if _DONE.search(sentence.text) else ()
     return Pattern(first=forms) if forms else None
 
 
 def delivered(sentence: Sentence) -> Pattern | None:
-    """Take "always push when done", "commit and push after each task": at the end of work, not before a call."""
+    """Match "always push when done", "commit and push after each task": rules for the end of work."""
     for part in sentence.parts:
         text = ", ".join(part)
         if found := next(filter(None, (each.fullmatch(text) for each in _DELIVERED)), None):
@@ -93,7 +93,7 @@ def delivered(sentence: Sentence) -> Pattern | None:
 
 
 def _to_run(sentence: Sentence) -> tuple[CallForm, ...]:
-    """Return what has to be run, if all of it is known."""
+    """Return the required commands; none if any of them is unknown."""
     text = re.sub(r"\bnever (?:skip|forget)\b", "", _reasonless(sentence))
     plain = outside(text)
     for each in (_DONE, *(pattern for pattern, _ in _COMMITTING)):
@@ -111,7 +111,7 @@ def _to_run(sentence: Sentence) -> tuple[CallForm, ...]:
 
 
 def _is_check(command: str) -> bool:
-    """Return whether a command without backticks is one that checks something: `pytest`, `cargo test`."""
+    """Whether a command without backticks is a check: `pytest`, `cargo test`."""
     program, *rest = command.split()
     return program in vocabulary.ONE_USE or (bool(rest) and rest[0] in vocabulary.CHECKING)
 
@@ -121,7 +121,7 @@ def _checks(text: str) -> list[str]:
 
 
 def _reasonless(sentence: Sentence) -> str:
-    """Return the parts of a sentence that say when something is run, and what: not the reason behind them."""
+    """Return the parts of a sentence with the time and the command, without the reason after them."""
     parts = [", ".join(part) for part in sentence.parts]
     timed = [
         at for at, part in enumerate(parts) if _DONE.search(part) or any(each.search(part) for each, _ in _COMMITTING)
@@ -135,6 +135,6 @@ def _reasonless(sentence: Sentence) -> str:
 
 
 def _is_list(following: list[str]) -> bool:
-    """Return whether nothing but commands follows a check: they are that check, and no other is."""
+    """Whether only commands follow the name of a check: then the commands specify the check."""
     rest = "".join(following)
     return bool(CODE.search(rest)) and not re.sub(r"\b(?:and|then|or)\b", "", outside(rest)).strip(" .,()")

@@ -1,4 +1,4 @@
-"""Commands that a sentence names, and the calls that they stand for."""
+"""Commands in a sentence, and the calls that they stand for."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ COMPARED: Final = rf"`[^`]+`|{_plain(vocabulary.BOTH).pattern}"
 
 
 def commands_in(text: str, term: str = TERM) -> list[str] | None:
-    """Return the commands of a list such as "`npm`, yarn or `npx`"; None if something in it is none."""
+    """Return the commands of a list such as "`npm`, yarn or `npx`"; None if an item is not a command."""
     found: list[str] = []
     spaced = "".join(
         each if each.startswith("`") else each.replace("/", " / ") for each in re.split(r"(`[^`]*`)", text)
@@ -47,7 +47,7 @@ def commands_in(text: str, term: str = TERM) -> list[str] | None:
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text is a command: one of a known program, a script of a package, a script by its path."""
+    """Whether a text is a command: a known program, a package script, or the path of a script."""
     words = text.split()
     if not words or not re.fullmatch(r"[\w./:@+-]+", words[0]):
         return False
@@ -56,19 +56,20 @@ def is_command(text: str) -> bool:
 
 
 def outside(text: str) -> str:
-    """Return a text without its code."""
+    """Return a text without code spans."""
     return CODE.sub(" ", text)
 
 
 def is_script(text: str) -> bool:
-    """Return whether a text is the name of a package's script, such as `build:binaries`."""
+    """Whether a text is the name of a package script, such as `build:binaries`."""
     return bool(_SCRIPT.fullmatch(text))
 
 
 def forbidden(command: str, wanted: Sequence[str] = ()) -> tuple[CallForm, ...]:
-    """Return the calls of a command that is forbidden; none if it is of too many uses.
+    """Return the call forms of a forbidden command; empty if the command has too many uses.
 
-    A `wanted` command that is the same with more words is not forbidden; none, too, if no form can tell them apart.
+    A `wanted` command that extends the forbidden one is not forbidden. If no form can distinguish the two, the result
+    is empty.
     """
     forms = tuple(_forms(command, wanted))
     allowed = [each for text in wanted for each in read(text).commands]
@@ -96,9 +97,9 @@ def _forms(command: str, wanted: Sequence[str]) -> Iterator[CallForm]:
 
 
 def _beyond(command: str, wanted: str) -> tuple[str, ...]:
-    """Return the words that a wanted command has and a shorter one lacks; none if their calls differ otherwise.
+    """Return the words that a wanted command has in addition to a shorter one; none if the two differ in other words.
 
-    An empty word stands for the same command.
+    An empty word means that the commands are the same.
     """
     one, two = (calls.parsed(tuple(_words(each))) for each in (command, wanted))
     rest = two.operands[len(one.operands) :]
@@ -112,12 +113,12 @@ def _beyond(command: str, wanted: str) -> tuple[str, ...]:
 
 
 def _is_name(word: str) -> bool:
-    """Return whether a word says the same in each call: not the number in `git log -5`."""
+    """Whether a word is the same in each call, unlike the number in `git log -5`."""
     return bool(word) and not word.removeprefix("-").isdigit()
 
 
 def needed(command: str) -> CallForm | None:
-    """Return the calls that do what a command does: its program, with its last sub-command in any place."""
+    """Return the form of the calls that run a command: its program, and its last sub-command at any position."""
     words = _unwrapped(_words(command))
     subs = list(_until_option(words))
     if not subs:
@@ -135,7 +136,7 @@ def needed(command: str) -> CallForm | None:
 
 
 def followed(command: str, instead_of: Iterable[str] = ()) -> tuple[CallForm, ...]:
-    """Return the calls of a command that is wanted instead of others: of the same one, with all of its options."""
+    """Return the form of a wanted command, including its options if it extends a forbidden command."""
     words = _words(command)
     if not words:
         return ()
@@ -146,7 +147,7 @@ def followed(command: str, instead_of: Iterable[str] = ()) -> tuple[CallForm, ..
 
 
 def _unwrapped(words: list[str]) -> list[str]:
-    """Return the words of the command that another one runs, such as `uv run`."""
+    """Return the words of a wrapped command, such as the one after `uv run`."""
     commands = read(" ".join(words)).commands
     return list(commands[-1].words) if len(commands) > 1 else words
 

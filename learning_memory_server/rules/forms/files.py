@@ -1,4 +1,4 @@
-"""Forms of rules about files that must not be edited."""
+"""Rules about files that must not be edited."""
 
 import re
 from typing import Final
@@ -47,7 +47,7 @@ _MARKED: Final = re.compile(
 
 
 def edited(sentence: Sentence) -> Pattern | None:
-    """Take "never edit `dist/`", "do not touch generated files", "`schema.ts` is generated, do not edit it"."""
+    """Match "never edit `dist/`", "do not touch generated files", "`schema.ts` is generated, do not edit it"."""
     globs: list[str] = []
     for ban in sentence.bans():
         if ban.is_asked:
@@ -62,14 +62,14 @@ def edited(sentence: Sentence) -> Pattern | None:
 
 
 def placed(sentence: Sentence) -> Pattern | None:
-    """Take "work in `staging/`, not in `live/`": other folders are left alone, since they may be the place of tests."""
+    """Match "work in `staging/`, not in `live/`". Only `live/` is forbidden: other folders may hold tests."""
     found = _PLACED.fullmatch(sentence.text)
     globs = _globs(found["what"]) if found else []
     return Pattern(files=tuple(globs)) if globs else None
 
 
 def _marked(sentence: Sentence) -> str:
-    """Return the subject of a clause that says why: "`x` is generated"."""
+    """Return the subject of a clause that gives the reason: "`x` is generated"."""
     for clause in sentence.clauses:
         if (found := _MARKED.search(clause)) and not _MIGRATION.search(clause):
             head = re.split(r"\b(?:is|are)\b", clause[: found.start()])[0]
@@ -79,7 +79,7 @@ def _marked(sentence: Sentence) -> str:
 
 
 def _globs(text: str) -> list[str]:
-    """Return the files that a text names; none if something else stands in it."""
+    """Return the globs of the files that a text names; empty if the text contains anything else."""
     names = [name for each in _NAME.finditer(text) if (name := _glob(each[1] or each[2]))]
     rest = _NAME.sub(" ", text)
     if len(names) != len(_NAME.findall(text)) or not _REST.fullmatch(rest):
@@ -94,7 +94,7 @@ def _globs(text: str) -> list[str]:
 
 
 def _glob(name: str) -> str:
-    """Return the glob of a name, or nothing if it is the name of something else."""
+    """Return the glob for a name, empty if it is not the name of a file."""
     name = name.removeprefix("./").removeprefix("@/").rstrip(".,;:")
     if name.startswith(signs.NO_FILES) or name in signs.NO_NAMES or _NO_NAME.search(name):
         return ""

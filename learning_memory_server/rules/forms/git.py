@@ -1,4 +1,4 @@
-"""Forms of rules about git and GitHub: what is pushed or staged, where to, with which options, and when."""
+"""Rules about git and GitHub: pushing, staging, branches, options and timing."""
 
 import re
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ _FLAT: Final = {"push", "commit"} | {"amend", "rebase"}
 
 
 def unasked(sentence: Sentence) -> Pattern | None:
-    """Take "never push without asking", "only commit when I ask", "ask before you deploy", and "never push"."""
+    """Match "never push without asking", "only commit when I ask", "ask before you deploy", and "never push"."""
     for ban in sentence.bans():
-        if not _DOING.fullmatch(ban.bare) or f"{ban.what}:" in sentence.text:  # A list of what is meant follows
+        if not _DOING.fullmatch(ban.bare) or f"{ban.what}:" in sentence.text:  # A list of the exact calls follows
             continue
         others = [each for each in CODE.findall(sentence.text) if f"`{each}`" not in ban.what]
         if not ban.is_asked and any(re.search(_VERB, each) for each in others):
-            continue  # One way to do it in place of another
+            continue  # One command instead of another
         things = list(_things(ban.bare))
         if things and (ban.is_asked or set(things) <= _FLAT):
             return _pattern(things, is_asked=ban.is_asked)
@@ -55,7 +55,7 @@ def _pattern(things: list[str], *, is_asked: bool) -> Pattern:
 
 
 def _deploys(command: str) -> tuple[CallForm, ...]:
-    """Return the calls of a command; an option stands in the table only if it is needed."""
+    """Return the call forms of a command that deploys, without dry runs and read-only calls."""
     words = tuple(command.split())
     if words[0] in {"git", "gh"}:
         return forbidden(command)
@@ -79,7 +79,7 @@ _LEASE_TOO: Final = re.compile(
 
 
 def force(sentence: Sentence) -> Pattern | None:
-    """Take "never force push", "no `git push --force`"; only to certain branches if some are named."""
+    """Match "never force push", "no `git push --force`"; limited to certain branches if the sentence names some."""
     for ban in sentence.bans(but=r"lease"):
         if not _FORCE.search(ban.core) or not re.search(r"push", sentence.text, re.IGNORECASE):
             continue
@@ -124,7 +124,7 @@ _OTHERS: Final = r"\b(?:feature|topic|other|your(?: own)?|any) branch|\bprs?\b|p
 
 
 def branch(sentence: Sentence) -> Pattern | None:
-    """Take "never push to main", "no direct commits to master": a push that names the branch."""
+    """Match "never push to main", "no direct commits to master": pushes that name the branch."""
     for ban in sentence.bans(but=_OTHERS):
         found = next(filter(None, (form.fullmatch(ban.bare) for form in (_TO_BRANCH, _PUSH_CODE, _PUSH_BRANCH))), None)
         if (
@@ -144,7 +144,7 @@ def branch(sentence: Sentence) -> Pattern | None:
 
 
 def _to(names: tuple[str, ...], *, is_commit: bool) -> Iterator[CallForm]:
-    """Yield pushes to branches, commits on them if these are meant, too, and GitHub's way to commit a file to one."""
+    """Yield the forms of pushes to branches, of commits on them if `is_commit`, and of commits by the GitHub API."""
     yield CallForm(PUSH, names)
     yield CallForm(PUSH, on=names)
     if is_commit:
@@ -163,7 +163,7 @@ _ADD_REST: Final = re.compile(
 
 
 def add_all(sentence: Sentence) -> Pattern | None:
-    """Take "never `git add -A`", "no `git add .`", and `git commit -a` if it is named, too."""
+    """Match "never `git add -A`", "no `git add .`", and `git commit -a` if the sentence names it."""
     found: list[CallForm] = []
     for ban in sentence.bans():
         if ban.is_asked:
@@ -193,7 +193,7 @@ _VERIFY_REST: Final = re.compile(
 
 
 def no_verify(sentence: Sentence) -> Pattern | None:
-    """Take "never use --no-verify", "do not skip hooks"; `-n` is the same for a commit only."""
+    """Match "never use --no-verify", "do not skip hooks"; `-n` means the same for a commit only."""
     for ban in sentence.bans():
         is_of_hooks = _NO_VERIFY.search(ban.core) and _VERIFY_REST.fullmatch(_NO_VERIFY.sub(" ", ban.core))
         if not is_of_hooks and not (_THEM.fullmatch(ban.core) and _HOOKS.search(sentence.text)):
@@ -213,7 +213,7 @@ _MERGING: Final = re.compile(r"\bmerg\w+", re.IGNORECASE)
 
 
 def squash(sentence: Sentence) -> Pattern | None:
-    """Take "always squash merge": a merge of another kind, by name."""
+    """Match "always squash merge": forbids the options for other kinds of merges."""
     clause = next((each for each in sentence.clauses if _SQUASH.search(each)), "")
     is_wanted = (
         _ALWAYS.search(clause)

@@ -1,4 +1,4 @@
-"""Patterns that a person names with options: a command as they would type it, and a glob of files."""
+"""Patterns from command-line options: a command as a person would type it, and a glob of files."""
 
 import posixpath
 import shlex
@@ -22,7 +22,7 @@ _EXAMPLE: Final = "Name a program, then its sub-command and options, such as 'gi
 
 
 def call_form(text: str) -> CallForm:
-    """Return the calls of a command that a person names as they would type it: `git -C app push` is any `git push`."""
+    """Return the form of a command as a person would type it: `git -C app push` stands for any `git push`."""
     words = _words(text)
     if not words or words[0].startswith("-"):
         raise InvalidInputError("--call: must begin with a program.", hint=_EXAMPLE)
@@ -46,7 +46,7 @@ def call_form(text: str) -> CallForm:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of one command; operators between several are refused."""
+    """Return the words of one command. Raises InvalidInputError if operators join several commands."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.commenters = ""
     try:
@@ -68,7 +68,7 @@ def _words(text: str) -> list[str]:
 
 
 def _form(words: tuple[str, ...]) -> CallForm:
-    """Return the form of a command, without options that only say where it works."""
+    """Return the form of a command, without options that only set its folder."""
     program = words[0].rpartition("/")[2]
     plain = (program, *words[1:])
     call, own = calls.parsed(plain), calls.parsed(plain, most=1)
@@ -84,7 +84,7 @@ def _form(words: tuple[str, ...]) -> CallForm:
 
 
 def glob_of(text: str, root: str = "") -> str:
-    """Return a glob of files that a person names, relative to a project's root."""
+    """Return a person's glob of files, relative to a project's root."""
     given = text.strip().replace("\\", "/")
     path = posixpath.expanduser(given)
     if not path:
@@ -104,5 +104,5 @@ def glob_of(text: str, root: str = "") -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text as it is shown in one short line."""
+    """Return a text on one line, shortened for a message."""
     return " ".join(text.split())[:_SHOWN]

@@ -1,4 +1,4 @@
-"""Forms of rules about commands: one in place of another, one that is never run, one that is run before others."""
+"""Rules about commands: one instead of another, one that is forbidden, one to run before others."""
 
 import re
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _AIM: Final = re.compile(
 
 
 def instead(sentence: Sentence) -> Pattern | None:
-    """Take "use pnpm instead of npm", "`bun`, not `node`", "instead of pip, use uv"."""
+    """Match "use pnpm instead of npm", "`bun`, not `node`", "instead of pip, use uv"."""
     if list(sentence.exceptions()) or _SOFT.search(sentence.text):
         return None
     found = [
@@ -63,7 +63,7 @@ _PAIRS: Final = re.compile(rf",\s+(?=(?:{_LISTED})\s+instead of)")
 
 
 def _wish_in(part: tuple[str, ...]) -> str:
-    """Return a part from the clause that says what to use."""
+    """Return a part, starting at the clause that says which command to use."""
     texts = [_ASIDE.sub("", ", ".join(part[at:])) for at in range(len(part))]
     return next(
         (each for each in texts if (found := _INSTEAD.search(each)) and _WISH.fullmatch(each[: found.start()])),
@@ -97,7 +97,7 @@ def _replaced(wanted: str, other: str, rest: str, middle: str) -> Pattern | None
 
 
 def _is_of_all(scope: str, old: list[str]) -> bool:
-    """Return whether what follows narrows nothing: a package manager manages packages, whatever else is said."""
+    """Whether the words after the commands do not limit the rule, because they name only the usual uses."""
     text = re.sub(rf"\b(?:{phrases.FILLERS})\b", " ", scope, flags=re.IGNORECASE)
     text = re.sub(phrases.ALL_USES, " ", " ".join(text.split()), flags=re.IGNORECASE)
     if not text.strip(" ,.!()-"):
@@ -109,7 +109,7 @@ def _is_of_all(scope: str, old: list[str]) -> bool:
 
 
 def _in_scope(command: str, scope: str, wanted: list[str]) -> tuple[CallForm, ...]:
-    """Return the calls of a command; only those that install something, if that is all that is meant."""
+    """Return the call forms of a command; only its install calls if the sentence is limited to them."""
     is_same = any(each.split()[0] == command for each in wanted)
     if (options := vocabulary.SEARCHES.get(command)) and not is_same:
         return (CallForm((command,), options),)
@@ -124,7 +124,7 @@ def _in_scope(command: str, scope: str, wanted: list[str]) -> tuple[CallForm, ..
 
 
 def _is_run_by_another(wanted: list[str], banned: list[str]) -> bool:
-    """Return whether a command that is wanted runs one that is not: `uv run python` is a call of `python`, too."""
+    """Whether a wanted command runs a forbidden one: `uv run python` is also a call of `python`."""
     managers = vocabulary.USES.keys() | wrappers.WRAPPERS.keys()
     wrapping = [each for each in wanted if _runs_another(each.split())]
     return any(f" {old} " in f" {new} " or old.split()[0] not in managers for new in wrapping for old in banned)
@@ -143,7 +143,7 @@ _RUN: Final = re.compile(
 
 
 def never(sentence: Sentence) -> Pattern | None:
-    """Take "never use `npm`", "no `git reset --hard`", "`yarn` is forbidden", "never run `build:binaries` directly"."""
+    """Match "never use `npm`", "no `git reset --hard`", "`yarn` is forbidden", "never run `build:all` directly"."""
     broken: list[CallForm] = []
     asked: set[bool] = set()
     if _TELLS.search(outside(sentence.text)):
@@ -181,7 +181,7 @@ def _asked_words(form: CallForm) -> Iterator[str]:
 
 
 def _wanted_beside(sentence: Sentence, broken: list[CallForm]) -> tuple[CallForm, ...]:
-    """Return the commands that the sentence wants instead."""
+    """Return the call forms of the commands that the sentence wants instead."""
     banned = {form.words[0] for form in broken}
     for clause in sentence.clauses:
         found = re.match(rf"(?:always |please |instead )*(?:use|run)\s+(?P<terms>{_LISTED})", clause, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Forms of rules about messages: who is named in them, and how they are written."""
+"""Rules about commit messages and pull requests: co-authors, mentions of AI, and style."""
 
 import re
 from typing import Final
@@ -36,7 +36,7 @@ _LEAVES_OUT: Final = re.compile(
 
 
 def trailer(sentence: Sentence) -> Pattern | None:
-    """Take "no Co-Authored-By in commits", "never mention AI in commit messages or pull requests"."""
+    """Match "no Co-Authored-By in commits", "never mention AI in commit messages or pull requests"."""
     in_commits, in_requests = _IN_COMMITS.search(sentence.text), _IN_REQUESTS.search(sentence.text)
     without = (found["what"] for each in sentence.clauses if (found := _WITHOUT.search(each)))
     for ban in (*sentence.bans(), *(Ban(each, each) for each in without)):
@@ -54,12 +54,12 @@ def trailer(sentence: Sentence) -> Pattern | None:
 
 
 def _is_banned_elsewhere(text: str) -> bool:
-    """Return whether a sentence in German, Chinese or Korean forbids a trailer."""
+    """Whether a sentence in German, Chinese or Korean forbids a trailer."""
     return bool(re.search(phrases.TRAILER_ELSEWHERE, text, re.IGNORECASE))
 
 
 def _texts(ban: Ban) -> tuple[str, ...]:
-    """Return the texts that are forbidden: trailers of all authors only where no AI is named beside the word."""
+    """Return the forbidden texts: trailers of any author, unless the sentence speaks only of an AI."""
     is_any = bool(_AUTHOR.search(_AI_AUTHOR.sub(" ", ban.what)))
     is_wide = bool(_NAMED.search(_AI_AUTHOR.sub(" ", ban.what)) or _GENERATED.search(ban.what))
     found = signs.MENTIONS if is_wide else signs.ATTRIBUTIONS
@@ -105,7 +105,7 @@ _TELLS: Final = re.compile(
 
 
 def message(sentence: Sentence) -> Pattern | None:
-    """Take "conventional commits", "one-line commit messages", "commit messages in English", "no emoji in commits"."""
+    """Match "conventional commits", "one-line commit messages", "commit messages in English", "no emoji in commits"."""
     text = sentence.text
     if list(sentence.exceptions()):
         return None
@@ -134,7 +134,7 @@ def message(sentence: Sentence) -> Pattern | None:
 
 
 def _is_wanted(clause: str, text: str) -> bool:
-    """Return whether a clause wants something, and does not only tell of it."""
+    """Whether a clause is an instruction about messages, not a description."""
     return (
         bool(_WANTED.search(clause) or len(clause.split()) <= signs.LABEL_MAX)
         and not _TELLS.search(clause)
@@ -146,5 +146,5 @@ _TITLES: Final = re.compile(r"\b(?:prs?|pull requests?) titles?", re.IGNORECASE)
 
 
 def _written(text: str) -> tuple[CallForm, ...]:
-    """Return commits, and pull requests if a sentence is about their texts, too."""
+    """Return the forms of commits, and of pull requests if a sentence is also about their texts."""
     return (_COMMIT, *(_REQUESTS if _IN_REQUESTS.search(_TITLES.sub(" ", text)) else ()))

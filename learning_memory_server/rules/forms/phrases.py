@@ -1,4 +1,4 @@
-"""Phrases of rules, as parts of regular expressions in which letters may be capitals: one table."""
+"""Phrases in rules, as parts of case-insensitive regular expressions."""
 
 from typing import Final
 
@@ -13,13 +13,13 @@ STARTS: Final = (
     "we|you|he|she|let|tell|make sure|ask|instead|which|who|other|people|unless|except|if|when|only|just|there|every|"
     "the|nor|run|push to|work on|open a|create a|make a|nie|niemals|kein|keine"
 )
-"""Words that begin a clause after a comma; what else follows a comma is one more thing in a list."""
+"""Words that begin a new clause after a comma; before any other word, a comma separates the items of a list."""
 
 LEADS: Final = (
     "so|and|but|please|also|you|we|agents?|ai agents?|claude|then|or|just|strictly|absolutely|again|important|critical|note|"
     "warning|nor|rule|in this (?:project|repo\\w*|codebase)|(?:when|if|whenever) (?:you )?commit\\w*"
 )
-"""Words before a verb that change nothing."""
+"""Words before a verb that do not change the meaning."""
 
 NEVER: Final = (
     "(?:must |should |shall |are to |do |may |can |will )?never(?: ever)?|(?:do|must|should|shall|may|can|will) (?:absolutely )?not(?: ever)?|"
@@ -28,10 +28,10 @@ NEVER: Final = (
     "(?:the user|user|i) (?:does not|doesn't|do not|don't|never) wants?(?: (?:you|me|it|agents?) to)?|"
     "it(?: is|'s) (?:strictly )?(?:forbidden|prohibited|not allowed) to"
 )
-"""What forbids the verb behind it."""
+"""Phrases that forbid the verb after them."""
 
 NOT_A_NO: Final = "longer|need|one|matter|doubt|problem|idea|more|other|only|all|every|just|necessarily|always|yet|so"
-"""Words after `no` and `not` that forbid nothing."""
+"""Words after `no` and `not` that do not forbid anything."""
 
 ADVERBS: Final = "strictly|absolutely|always|never|completely|explicitly"
 
@@ -39,7 +39,7 @@ OUTLAWED: Final = (
     "forbidden|prohibited|banned|not (?:allowed|acceptable|permitted|ok|okay|an option|used)|never (?:allowed|acceptable|ok|okay|an option)|"
     "unacceptable|off[- ]limits|read[- ]only|immutable"
 )
-"""What forbids the noun in front of it."""
+"""Phrases that forbid the noun before them."""
 
 CONDITIONS: Final = "unless|until|without|except|if|when|whenever|while|before|after|during|only|outside|inside|within|other than|apart from|besides|excluding|but"
 """Words that begin a condition."""
@@ -51,7 +51,7 @@ EXCEPTIONS: Final = (
     "(?:is|are|'s) (?:fine|ok|okay|allowed|acceptable|permitted)|(?:fine|ok|okay|allowed|acceptable) (?:to|if|when|for|on|in)|"
     "unnecessar\\w*|needless\\w*|usually|generally|normally|try to|where appropriate|ideally|mostly)\\b"
 )
-"""Words that allow at times what is forbidden."""
+"""Words that introduce an exception."""
 
 FRAME: Final = (
     "(?:^|(?<=\\s))(?:(?:if|when(?:ever)?|while|in|for|on|before|after|to|of|from|with|by|into)\\s+(?:you\\s+(?:are\\s+)?|we\\s+)?"
@@ -60,14 +60,14 @@ FRAME: Final = (
     "(?:\\s*(?:,|/|and|or|, or|, and)\\s*(?:in )?(?:commits?(?: messages?)?|prs?(?: descriptions?| bod\\w+)?|pull[- ]requests?(?: descriptions?| bod\\w+)?))*"
     "|(?:when|while) pushing|(?:in|for) (?:this|the|our) (?:project|repo\\w*|code ?base|monorepo|workspace))(?=$|[\\s,.!;:)])"
 )
-"""What says only where a rule applies that applies there anyway."""
+"""Phrases for a scope in which the rule applies anyway."""
 
 PERSON: Final = (
     "\\b(?:ask|asks|asked|asking|told|tell|tells|telling|request|requests|requested|permission|consent|instruct\\w*|say so|says so|"
     "say it|i say|go-ahead|go ahead|unprompted|explicit(?:ly)?|want (?:you|it|me)|my (?:\\w+ )?(?:ok|okay|yes|approval|confirmation|word)|approv\\w*|"
     "confirm\\w*|authoriz\\w*|authoris\\w*|sign-?off|without me(?! (?:having|needing)\\b))\\b"
 )
-"""Phrases for: only if the person asks."""
+"""Phrases that mean: only if the person asks."""
 
 _UNIT: Final = r"(?:tasks?|jobs?|sessions?|work|features?|(?:code |file )?(?:changes?|edits?))"
 
@@ -77,7 +77,7 @@ EACH_CHANGE: Final = (
     r"(?:changing|editing|modifying) (?:(?:any|the|your) )?(?:code|source)\b|(?:any )?code changes\b)"
     r"(?! (?:to|in|of|on|that|which|where|under|inside|with|for|files?)\b(?! (?:the |any |your )?(?:code|source|codebase)\b))"
 )
-"""Phrases for: whenever code has been changed."""
+"""Phrases that mean: whenever code has been changed."""
 
 WHEN_DONE: Final = (
     r"(?:(?:when(?:ever)?|once|after|as soon as) (?:(?:you are|you're|you have|everything is|all is|the (?:task|work) is|work is|it is|it's) )?"
@@ -85,29 +85,29 @@ WHEN_DONE: Final = (
     rf"at the end of (?:a|the|each|every|your|any) {_UNIT}|"
     rf"after (?:(?:completing|finishing) )?(?:a|an|the|each|every|any|your) {_UNIT})"
 )
-"""Phrases for: at the end of work."""
+"""Phrases that mean: at the end of work."""
 
 SEEN_ELSEWHERE: Final = (
     "\\b(?:tests?|testing|lint\\w*|review\\w*|ci|builds?|green|pass\\w*|secrets?|hotfix\\w*|code ?owners?|maintainers?|team|lead|colleague|"
     "someone|somebody|qa|staging|ticket|issue|coverage|approved pr|friday)\\b"
 )
-"""Names in conditions that no prompt fulfils."""
+"""Words in conditions that a prompt cannot satisfy."""
 
 ALONE: Final = "\\b(?:automatically|on your own(?: initiative)?|(?<!add )(?<!list )(?<!name )(?<!credit )(?:by )?yourself|unasked|unprompted|proactively|auto-?(?=commit|push|merge|deploy))(?![\\w])"
-"""Phrases for: although the person has not asked."""
+"""Phrases that mean: without being asked by the person."""
 
 FILLERS: Final = (
     "ever|please|just|at all|under any circumstances?|for any reason(?: whatsoever)?|here|there|no matter what|not once|again|"
     "anymore|any more|anywhere|in any case|whatsoever|directly|straight|manually|by hand|under no circumstances|period|ok|in (?:this|the|our) (?:project|repo\\w*|code ?base)|"
     "the|a|an|any|anything|your|my|our|as well|too|either|also|etc|or similar"
 )
-"""Words in what is forbidden that change nothing."""
+"""Words in a ban that do not change its meaning."""
 
 REASONS: Final = (
     "because|since|as (?:it|they|this|that|we|i|the)|so that|so (?:i|we|the|it|they)|to (?:avoid|keep|prevent|make sure|ensure)|"
     "(?:it|they|this|that)(?:'s|'re| is| are| will| can| breaks| was)|which|otherwise|(?:i|we) (?:do|want|need|like|will|can|have)|for (?:a )?cleaner|due to|why"
 )
-"""Words that begin a reason."""
+"""Words that introduce a reason."""
 
 DOINGS: Final = {"push": r"push|푸시|推送|推上", "commit": r"commit|커밋|提交", "deploy": r"deploy|배포|部署"}
 """Names of commands in other languages."""
@@ -124,7 +124,7 @@ UNASKED: Final = (
     r"\b(?:nie|niemals|nicht)\s+(?:push\w*|commit\w*|deploy\w*)(?:\s*(?:,|/|und|oder)\s*(?:push\w*|commit\w*|deploy\w*))*,?\s+(?:ohne (?:\w+ )?(?:erlaubnis|freigabe|zustimmung|rückfrage|aufforderung)|außer ich|es sei denn,? ich|bevor ich|wenn ich (?:es|dich) nicht|solange ich)",
     r"\bnur\s+(?:auf (?:meine )?(?:anweisung|aufforderung|wunsch)|wenn ich (?:es|dich|dir)[^.;]{0,25}?)\W+(?:push\w*|commit\w*|deploy\w*)(?:\s*(?:,|/|und|oder)\s*(?:push\w*|commit\w*|deploy\w*))*",
 )
-"""Korean, Chinese and German for: do not push, commit or deploy unless it is asked for."""
+"""Korean, Chinese and German for: do not push, commit or deploy unless asked."""
 
 TRAILER_ELSEWHERE: Final = (
     r"(?:不要|不得|禁止|请勿|請勿|切勿|不可|别|別|不)\s*(?:在[^\uff0c\u3002]{0,20})?(?:添加|加入|加上|包含|使用|带|帶|出现|附加|加)[^\uff0c\u3002]{0,30}co-?author|"
@@ -149,7 +149,7 @@ TRANSLATED: Final = (
     (r"\bkeine?n?\s+(?=`)", "no "),
     (r"\uff0c", ", "),
 )
-"""Words of other languages that stand for one in English, before a command."""
+"""Translations to English of words before a command."""
 
 VERBS: Final = {
     "push": r"`?git push`?(?: operations?| commands?)?|(?:git )?push(?:es|ing)?",
@@ -162,4 +162,4 @@ VERBS: Final = {
     "pull": r"(?:git )?pull(?:ing)?|`git pull`",
     "request": r"(?:open|create|creating|opening|submit|submitting) (?:new |draft )?(?:prs?|pull requests?)|`gh pr create`",
 }
-"""Acts that need the word of a person."""
+"""Acts that need a person's permission."""

@@ -1,4 +1,4 @@
-"""The folder to which a sentence limits itself: "use pnpm in web/, not npm"."""
+"""The folder to which a sentence is limited: "use pnpm in web/, not npm"."""
 
 import re
 from typing import Final, NamedTuple
@@ -16,15 +16,15 @@ _BRANCHES: Final = ("origin/", "upstream/", "refs/")
 
 
 class Placed(NamedTuple):
-    """A sentence without the words that name its folder; `folder` is empty if it names none."""
+    """A sentence without the words that name its folder; `folder` is empty if there is none."""
 
     text: str
     folder: str = ""
-    is_clear: bool = True  # whether it is limited to one folder at most
+    is_clear: bool = True  # whether it is limited to at most one folder
 
 
 def placed(text: str) -> Placed:
-    """Return the folder that a sentence is limited to, so far as its words say."""
+    """Return a sentence and the folder to which its words limit it."""
     found = [each for each in _IN.finditer(text) if _folder(each)]
     if not found:
         return Placed(text)

@@ -1,4 +1,4 @@
-"""A sentence of a person, read: what it forbids, on which condition, and what it wants instead."""
+"""Parse a person's sentence: bans, their conditions, and alternatives."""
 
 import re
 from collections.abc import Iterator
@@ -60,24 +60,24 @@ _REASON: Final = re.compile(rf"(?<=[\s,(])(?:{phrases.REASONS})\b.*$", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Ban:
-    """A thing that a sentence forbids, always or unless the person asks."""
+    """A thing that a sentence forbids, either always or unless the person asks."""
 
-    what: str  # as it stands
-    core: str  # without reasons, and without words that change nothing
+    what: str  # in the original words
+    core: str  # without reasons and filler words
     is_asked: bool = False
 
     @property
     def bare(self) -> str:
-        """The core without asides."""
+        """The core without parentheses."""
         return _ASIDE.sub("", self.core).strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence with its marks taken off."""
+    """A sentence without Markdown marks."""
 
     text: str
-    parts: tuple[tuple[str, ...], ...]  # what full stops, dashes and colons part, in clauses
+    parts: tuple[tuple[str, ...], ...]  # the parts between full stops, dashes and colons, each as its clauses
 
     @property
     def clauses(self) -> Iterator[str]:
@@ -86,7 +86,7 @@ class Sentence:
             yield from part
 
     def bans(self, but: str = "") -> Iterator[Ban]:
-        """Yield what is forbidden, unless an exception stands in the sentence that is no matter of `but`."""
+        """Yield the bans in the sentence; none if it has an exception that does not match the expression `but`."""
         if any(not re.search(but, each, re.IGNORECASE) if but else True for each in self.exceptions()):
             return
         for part in self.parts:
@@ -113,7 +113,7 @@ class Sentence:
         return any(_EXCEPTION.match(each) and is_of_person(each) for each in self.clauses)
 
     def exceptions(self) -> Iterator[str]:
-        """Yield the parts that allow something at times, if it is not the person who says when."""
+        """Yield the parts with an exception, other than the person's permission."""
         for part in self.parts:
             whole = _EVEN.sub("", ", ".join(part))
             if _EXCEPTION.search(whole) and not is_of_person(whole):
@@ -128,29 +128,29 @@ def _ban(what: str, *, is_asked: bool) -> Ban:
 
 
 def _plain(core: str) -> str:
-    """Return a text without asides and words that change nothing, except in code."""
+    """Return a text without parentheses and filler words outside of code."""
     pieces = re.split(r"(`[^`]*`)", core)
     text = "".join(each if each.startswith("`") else re.sub(r"\s+,", ",", _FILLERS.sub(" ", each)) for each in pieces)
     return re.sub(r"(?<=\S)[.!;:]+$", "", " ".join(text.split()).strip(" ,;:("))
 
 
 def _is_open_at(part: tuple[str, ...], at: int) -> bool:
-    """Return whether another clause is a condition of this one: not "if ..., do that" behind it."""
+    """Whether another clause is a condition for this one. An "if" clause makes the following clauses conditional."""
     return any(_is_open(each) for place, each in enumerate(part) if place < at or place == len(part) - 1)
 
 
 def _is_open(clause: str) -> bool:
-    """Return whether a clause is a condition that no pattern can have."""
+    """Whether a clause is a condition that a pattern cannot express."""
     return bool(_CONDITIONAL.match(clause)) and not _FRAMED.match(clause) and not is_of_person(clause)
 
 
 def is_of_person(condition: str) -> bool:
-    """Return whether a condition is the person's word, and nothing else."""
+    """Whether a condition is the person's permission, and only that."""
     return bool(_PERSON.search(condition)) and not _SEEN_ELSEWHERE.search(condition)
 
 
 def read_sentence(text: str) -> Sentence | None:
-    """Return a sentence; a heading, a row of a table, and a question are none."""
+    """Parse a sentence. None for a heading, a table row or a question."""
     text = " ".join(text.replace("\u2019", "'").replace("\u00a0", " ").split())
     if not text or text[0] in "#|" or text.rstrip("*_ ").endswith(("?", "\uff1f")):
         return None
@@ -170,7 +170,7 @@ def _outside_code(text: str) -> str:
 
 
 def _split(text: str, at: re.Pattern[str]) -> Iterator[str]:
-    """Split a text where a pattern says, but not in code, quotes or parentheses."""
+    """Split a text at the matches of a pattern outside code, quotes and parentheses."""
     hidden, start = [each.span() for each in _HIDDEN.finditer(text)], 0
     for found in at.finditer(text):
         if not any(begin < found.end() and found.start() < end for begin, end in hidden):
@@ -180,7 +180,7 @@ def _split(text: str, at: re.Pattern[str]) -> Iterator[str]:
 
 
 def banned(clause: str) -> str:
-    """Return what a clause forbids, or nothing."""
+    """Return the text that a clause forbids, empty if there is none."""
     if found := _NEVER.match(clause) or _NO.match(clause):
         return str(found["what"]).strip()
     if found := _OUTLAWED.match(clause):

@@ -1,4 +1,4 @@
-"""Names of files, and texts of messages and prompts, that rules are about, as one table."""
+"""File names, and the texts of messages and prompts, for patterns."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ GENERATED: Final = each_of(
     **/generated/**
     """
 )
-"""Files whose names say that they are generated."""
+"""Globs of files that are generated, judging by their names."""
 
 SUFFIXES: Final = frozenset(
     """
@@ -27,7 +27,7 @@ SUFFIXES: Final = frozenset(
     rb rs rst sass scala scss sh sql sqlite sum svelte svg swift tf tfstate tfvars toml ts tsx txt vue xml yaml yml zig
     """.split()
 )
-"""Ends of names of files: `request.body` is none."""
+"""File extensions: `request.body` does not have one."""
 
 ATTRIBUTIONS: Final = each_of(
     """
@@ -37,7 +37,7 @@ ATTRIBUTIONS: Final = each_of(
     @anthropic.com | @cursor.com
     """
 )
-"""Trailers that name an AI as an author. `Co-Authored-By: AI` alone would be Aisha's, too."""
+"""Trailers that name an AI as an author. `Co-Authored-By: AI` alone would also match a person named Aisha."""
 
 ANY_AUTHOR: Final = ("Co-Authored-By:",)
 """The trailer of any co-author."""
@@ -53,7 +53,7 @@ MENTIONS: Final = (
     """
     ),
 )
-"""What else in a message says that an AI wrote it. `Claude` alone is no sign: CLAUDE.md is a file."""
+"""Other texts in a message that name an AI as author. `Claude` alone is not enough: CLAUDE.md is a file."""
 
 ASKED: Final = table(
     push="push pr prs publish pushe pushen 푸시 推送 推上 プッシュ",
@@ -68,12 +68,12 @@ ASKED: Final = table(
     force="force",
     hooks="skip bypass",
 )
-"""Words of a prompt that asks for an act which needs the word of a person."""
+"""Words of a prompt that gives permission, by act."""
 
 NAMES: Final = frozenset(
     "Dockerfile Makefile Gemfile Pipfile Procfile Rakefile Justfile LICENSE CODEOWNERS Jenkinsfile Vagrantfile Podfile".split()
 )
-"""Names of files without an end."""
+"""File names without an extension."""
 
 NO_FILES: Final = (
     "/",
@@ -90,10 +90,10 @@ NO_FILES: Final = (
     "or/",
     "client/server",
 )
-"""Beginnings of words with a slash that are no files of a project."""
+"""Beginnings of words with a slash that are not files of a project."""
 
 NO_NAMES: Final = frozenset({".", "..", "*", "*.*"})
-"""Words in the form of a name that name nothing."""
+"""Words that look like file names but match too much."""
 
 LABEL_MAX: Final = 5
-"""Words of a line that says how messages are, without a verb: "Commit messages: one line"."""
+"""Maximum words of a label without a verb: "Commit messages: one line"."""

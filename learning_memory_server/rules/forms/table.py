@@ -1,4 +1,4 @@
-"""The commonest forms of rules, made into patterns: silence for the rest, since a false pattern is worse than none."""
+"""Convert the most common kinds of sentences to patterns. Other sentences get none: a false pattern is worse."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -19,11 +19,11 @@ in_words: Final = wording.in_words
 
 
 class Formed(NamedTuple):
-    """The pattern of a sentence, and when agents are shown it."""
+    """The pattern of a sentence, and when agents are shown the rule."""
 
     when: When
     pattern: Pattern
-    folder: str = ""  # the only one that it is about, as the sentence says
+    folder: str = ""  # the folder to which the sentence limits the rule
 
 
 _FORMS: Final[tuple[tuple[When, Callable[[Sentence], Pattern | None]], ...]] = (
@@ -43,17 +43,17 @@ _FORMS: Final[tuple[tuple[When, Callable[[Sentence], Pattern | None]], ...]] = (
     (When.CALL, command_forms.instead),
     (When.CALL, command_forms.never),
 )
-"""Each form with when it is shown, and what makes its pattern; the first one that takes a sentence has it."""
+"""Each parser with the time at which its rules are shown, in order of priority."""
 
 READ_MAX: Final = 600
 
 
 def form_of(sentence: str) -> Formed | None:
-    """Return the pattern of a sentence that has one of the known forms; None for any other sentence."""
+    """Return the pattern of a sentence of a known kind; None for any other sentence."""
     if len(sentence) > READ_MAX:
         return None
     formed, place = _formed(sentence), placed(sentence)
-    # A file is named by its folder, and a check may run in one: only what is never run is limited to it.
+    # Globs of files contain the folder, and checks may run anywhere: only bans on calls are limited to a folder.
     if formed and (formed.when is not When.CALL or formed.pattern.first):
         return formed
     if not place.is_clear:

@@ -1,4 +1,4 @@
-"""Programs, files and texts that rules are about, as one table."""
+"""Programs and their uses, for rules."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ SHELLED: Final = frozenset(
     tsx turbo twine ty uv uvicorn uvx vercel vite vitest wget wrangler xcodebuild yarn zig rm ts-node tap swc oxlint
     """.split()
 )
-"""Programs: a name in backticks is one of a command only if it stands here, for `type` may be TypeScript's."""
+"""Programs: a name in backticks is a command only if listed here. `type`, for example, may be TypeScript's."""
 
 PLAIN: Final = frozenset(
     """
@@ -25,15 +25,15 @@ PLAIN: Final = frozenset(
     pytest python3 sudo tsc uv uvx vitest yarn git rm virtualenv mypy flake8 terraform docker gh twine
     """.split()
 )
-"""Programs whose names are no other word: known without backticks."""
+"""Programs whose names are not ordinary words: recognized without backticks."""
 
 BOTH: Final = PLAIN | {"bun", "jest", "python", "node", "deno", "brew", "make", "just", "rye", "pdm", "mocha", "ruff"}
-"""Programs that are known without backticks where two are compared: "bun, not npm"."""
+"""Programs recognized without backticks when two are compared: "bun, not npm"."""
 
 PIPED: Final = frozenset(
     "awk bash cat cp curl echo find git go grep head kill ls make mv node sed sh sort tail touch".split()
 )
-"""Programs of many uses: no sentence about one use forbids the others."""
+"""Programs with many uses: a sentence about one use does not forbid the others."""
 
 SUBCOMMANDS: Final = frozenset(
     """
@@ -45,17 +45,17 @@ SUBCOMMANDS: Final = frozenset(
 """Words that may follow a program in a sentence without backticks."""
 
 ALIASES: Final = table(pip="pip pip3", trash="trash trash-put")
-"""Programs that go by several names."""
+"""Programs with several names."""
 
 ELSEWHERE: Final = dict.fromkeys(("npm", "pnpm", "yarn"), ("-g", "--global"))
-"""Words with which a package manager does not touch the project: such a call breaks no rule about it."""
+"""Options with which a package manager does not change the project: such a call breaks no rule about it."""
 
 _DEPLOYS_NOT: Final = (
     "ls list inspect logs env build pull dev domains alias certs whoami projects project link help".split()
 )
 
 DRY: Final = ("--dry-run",)
-"""With which no command deploys or publishes."""
+"""Options with which a command does not deploy or publish."""
 LOOKS: Final = {
     ("vercel",): tuple(_DEPLOYS_NOT),
     ("git", "stash"): ("list", "show"),
@@ -63,13 +63,13 @@ LOOKS: Final = {
     ("git", "rebase"): ("--abort", "--continue", "--show-current-patch"),
     ("gh", "pr", "merge"): ("--disable-auto",),
 }
-"""Words with which a command only looks, or undoes."""
+"""Words with which a command only reads, or undoes."""
 
 RUNNERS: Final = ("npm", "pnpm", "yarn", "bun")
-"""What runs the scripts of a package.json."""
+"""Programs that run the scripts of a package.json."""
 
 NEED_RUN: Final = frozenset({"npm", "bun"})
-"""Those that take the name of a script only after `run`."""
+"""Runners that need `run` before the name of a script."""
 
 DEPLOYS: Final = each_of(
     """
@@ -94,7 +94,7 @@ HARMLESS: Final = frozenset(
     tuple(each.split())
     for each in each_of("npm install | yarn install | docker run | git add | git checkout | git switch")
 )
-"""Commands that a person may need for something else than a rule about them has in mind."""
+"""Commands for which a rule is usually too broad: a person may need them for other purposes."""
 
 ONE_USE: Final = frozenset(
     "pytest tsc eslint prettier mypy pyright vitest jest flake8 pylint rspec phpunit rubocop shellcheck tox nox pre-commit gofmt".split()
@@ -102,10 +102,10 @@ ONE_USE: Final = frozenset(
 """Programs whose operands are files, never sub-commands."""
 
 CHECKING: Final = frozenset("check clippy lint test typecheck vet".split())
-"""Sub-commands that check something."""
+"""Sub-commands that run checks."""
 
 SEARCHES: Final = {"grep": ("-r", "--recursive", "-R"), "find": ("-name", "-iname", "-path", "-regex", "-type")}
-"""Options with which a program of many uses searches the files of a project."""
+"""Options with which a program with many uses searches the files of a project."""
 
 _MANAGED: Final = tuple(
     "add adding commands dependencies dependency deps install installing manage managing management modules package packages "
@@ -122,7 +122,7 @@ USES: Final = (
     | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
     | table(docker_compose="containers services run running commands docker")
 )
-"""Uses of programs: a sentence that names one means the whole program."""
+"""Uses of programs: a sentence about one of these uses is about the whole program."""
 
 USE_FILLERS: Final = frozenset(
     "for to when the all any and or of in this our your project repo repository node js python everything always".split()
@@ -138,10 +138,10 @@ CHECKS: Final = {
     "a linter": (r"\blint\w*\b", "*lint* *ruff* clippy *biome* *flake8* vet *rubocop* *style* *standard*"),
     "a type check": (r"\btype[- ]?check\w*|\btypes\b", "*tsc* *type* *mypy* *pyright* *build*"),
 }
-"""Checks: what a sentence calls them, and words of commands that may well run them, whatever the project."""
+"""Checks: an expression for each in sentences, and words of commands that may run it."""
 
 CHECKED: Final = {name: (*words.split(), *_ANY_CHECKS) for name, (_, words) in CHECKS.items()}
-"""All words of commands that may well run a check: the more, the fewer false denials."""
+"""All words of commands that may run a check: more words mean fewer false denials."""
 
 
 INSTALLS: Final = table(
@@ -155,7 +155,7 @@ INSTALLS: Final = table(
     pipenv="install",
     conda="install",
 )
-"""How a package manager installs."""
+"""The install commands of package managers."""
 
 ADD: Final = ("git", "add")
 COMMIT: Final = ("git", "commit")
@@ -165,7 +165,7 @@ EDIT: Final = ("gh", "pr", "edit")
 MERGE: Final = ("gh", "pr", "merge")
 ADDS_ALL: Final = ("-A", "--all", ".", ":/")
 OTHER_MERGES: Final = ("--merge", "-m", "--rebase", "-r")
-"""Calls that rules are about most often, and their words."""
+"""The calls in most rules, and their words."""
 
 ASKING: Final = {
     "push": ("git push",),
@@ -178,8 +178,8 @@ ASKING: Final = {
     "pull": ("git pull",),
     "request": ("gh pr create",),
 }
-"""Commands for acts that need the word of a person."""
+"""Commands for acts that need a person's permission."""
 
 INTERPRETERS: Final = frozenset({"python", "python3", "node", "bash", "sh"})
 JOINS: Final = frozenset({"or", "and", "nor", "&"})
-"""Programs that run a script, and words between two commands."""
+"""Programs that run a script, and conjunctions between two commands."""

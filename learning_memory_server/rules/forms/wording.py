@@ -1,4 +1,4 @@
-"""A pattern in plain words, for a person who is asked to agree."""
+"""Describe a pattern in words, for a person's consent."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -50,7 +50,7 @@ def _calls(pattern: Pattern) -> Iterator[str]:
 
 
 def _named(texts: tuple[str, ...]) -> str:
-    """Return what a message says that has one of the texts which name an AI."""
+    """Return a description of a message with one of the texts that name an AI."""
     if any(each in texts for each in signs.ANY_AUTHOR):
         return "names a co-author"
     if set(texts) <= set(signs.ATTRIBUTIONS):
@@ -68,7 +68,7 @@ def _call(names: Iterable[str], having: tuple[str, ...], lacking: tuple[str, ...
 
 
 def _shown(form: CallForm) -> tuple[str, ...]:
-    """Return the words that a call must lack, without those with which no such command breaks a rule."""
+    """Return the words that a call must lack, without the options that are excluded in every rule."""
     known = vocabulary.LOOKS.get(form.words, ()), vocabulary.LOOKS.get(form.words[:1], ())
     hidden = {*vocabulary.DRY, *chain(*known), *vocabulary.ELSEWHERE.get(form.words[0] if form.words else "", ())}
     return tuple(each for each in form.lacking if each not in hidden)
@@ -90,7 +90,7 @@ def _not_run(forms: Iterable[CallForm]) -> str:
 
 
 def needed(form: CallForm) -> str:
-    """Return what has to run first: "a linter", "`make test`"."""
+    """Return the required earlier step: "a linter", "`make test`"."""
     known = {having: name for name, having in vocabulary.CHECKED.items()}
     if not form.words:
         return (

@@ -1,1 +1,1 @@
-"""Past sessions: how often rules would have been broken, and the report about it."""
+"""Past sessions: how often they would have broken rules, and a report."""

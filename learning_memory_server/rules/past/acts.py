@@ -1,4 +1,4 @@
-"""Calls of past sessions as what rules judge, and what a command has that a pattern may be about."""
+"""Convert calls of past sessions to acts for rules, and find the commands that a pattern may match."""
 
 import re
 from typing import Final
@@ -13,10 +13,10 @@ _WORKTREES: Final = re.compile(r"/(?:\.claude/)?\.?worktrees/[^/]+.*$")
 
 
 def act_of(asked: Asked, top: str) -> Act | None:
-    """Return a call as what rules judge; None if it is neither a command of bash nor an edit in the project.
+    """Return a call as an act for rules; None if it is neither a bash command nor an edit in the project.
 
     Files are relative to the folder `top`, the project's root, or to the root of a worktree in it. A session may have
-    begun in a folder of its project: then one above it may be the top.
+    started in a subfolder of its project, so the top folder may be above `top`.
     """
     if asked.tool == BASH:
         root, home = top or asked.folder, _WORKTREES.sub("", top)
@@ -35,7 +35,7 @@ def _file(asked: Asked, top: str) -> str:
 
 
 def _change(asked: Asked) -> tuple[str, str]:
-    """Return what an edit writes, and what was there before."""
+    """Return the text that an edit writes, and the text that it replaces."""
     edits = asked.given.get("edits")
     given = [each for each in edits if isinstance(each, dict)] if isinstance(edits, list) else [asked.given]
     keys = "content" if "content" in asked.given else "new_source" if "new_source" in asked.given else "new_string"
@@ -44,7 +44,7 @@ def _change(asked: Asked) -> tuple[str, str]:
 
 
 def mark_of(pattern: Pattern) -> re.Pattern[str] | None:
-    """Return what is in each command that a pattern may be about; None if it may be any."""
+    """Return an expression that each command matching the pattern contains; None if there is no such expression."""
     named = [_named(form) for form in (*pattern.broken, *pattern.about, *pattern.first)]
     globs = {*pattern.files, *(word for words in named for word in words)}
     spelt = {_spelt(glob) for glob in globs}
@@ -54,12 +54,12 @@ def mark_of(pattern: Pattern) -> re.Pattern[str] | None:
 
 
 def _spelt(glob: str) -> str:
-    """Return an expression for the longest part of a word without wildcards; a word without any is whole."""
+    """Return an expression for the longest part without wildcards. A word without wildcards must match whole."""
     literal = max(re.split(r"[*?\[\]{},!]+", glob), key=len).strip("/")
     is_word = literal == glob and literal.isalnum()
     return rf"\b{re.escape(literal)}\b" if is_word else re.escape(literal)
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
-    """Return words, or globs of words: a call has one of them. A program is one; without it, all that may be had."""
+    """Return words or globs, one of which each matching call contains: its program, else the required words."""
     return (form.words[0].rpartition("/")[2],) if form.words else form.having

@@ -1,4 +1,4 @@
-"""Past sessions again, each file read once: prompts, calls before they ran, and how these ended."""
+"""Events of past sessions, from one pass over each file: prompts, calls before they ran, and their ends."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -27,34 +27,34 @@ from learning_memory_server.shell.shortening import LONG_MAX
 from learning_memory_server.system.recent import Recent
 
 _NAMES: Final = frozenset({"command", "file_path"} | {"notebook_path"})
-_PROMPT_MAX: Final = 20_000  # Characters of a prompt that are looked at
-BASH: Final = "Bash"  # The tool whose grammar is read
+_PROMPT_MAX: Final = 20_000  # Maximum characters of a prompt
+BASH: Final = "Bash"  # The tool for shell commands
 EDITS: Final = frozenset({"Edit", "MultiEdit", "Write"} | {"NotebookEdit"})
 _CALL: Final = b'"tool_use"'
 _RESULT: Final = b'"tool_result"'
 _PROMPT: Final = b'"type":"user"'
 _SPACED_PROMPT: Final = b'"type": "user"'
 _KINDS: Final = frozenset({"assistant", "user"})
-_PROGRESS: Final = b'"parentToolUseID"'  # A copy of what a subagent did
+_PROGRESS: Final = b'"parentToolUseID"'  # A copy of a subagent's record
 _QUEUED: Final = b'"enqueue"'
 INTERRUPTED: Final = "[Request interrupted by user"
 BY_CLIENT: Final = tuple("<local-command- <bash- <task-notification> <system-reminder> Caveat:".split())
-"""How texts begin that the client wrote in the person's place."""
+"""The beginnings of texts that the client wrote as the user."""
 
 
 class Prompt(NamedTuple):
-    """What a person wrote to the main agent; `is_more` if it came while the agent worked."""
+    """A person's message to the main agent; `is_more` if it came while the agent worked."""
 
     session: str
     text: str
     at: datetime | None
     is_more: bool = False
     is_interruption: bool = False
-    is_summary: bool = False  # of what was before: the context is a new one
+    is_summary: bool = False  # of the earlier conversation: the context is new
 
 
 class Asked(NamedTuple):
-    """A call of a tool, before it ran."""
+    """A tool call, before it ran."""
 
     id: str
     session: str
@@ -66,17 +66,17 @@ class Asked(NamedTuple):
 
     @property
     def call(self) -> str:
-        """The command or the file."""
+        """The command or the file of the call."""
         return next(filter(None, (text_of(self.given.get(key)) for key in sorted(_NAMES))), "")
 
 
 class Over(NamedTuple):
-    """The end of a call: how a command ended, or that a person refused it."""
+    """The end of a call: the result of a command, or a refusal."""
 
     asked: Asked
     at: datetime | None
     is_error: bool
-    has_run: bool  # whether it was neither refused nor stopped
+    has_run: bool  # False if it was refused or stopped
     ran: Ran | None = None
     refused: Refused | None = None
 
@@ -85,7 +85,7 @@ Event = Prompt | Asked | Over
 
 
 def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Event]:
-    """Yield what happened in a transcript, in its order, line by line; `read` gets the number of bytes read."""
+    """Yield the events of a transcript in order; `read` is called with the number of bytes read."""
     waiting = Recent[str, Asked]()
     try:
         for line in lines_of(path, read):
@@ -102,7 +102,7 @@ def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda
 
 
 def _record(line: bytes) -> dict[str, Any]:
-    """Return the object of a line. The slow reader may read what the quick one refuses, such as half a character."""
+    """Return the object in a line. The slow parser may accept input that the fast one rejects: invalid UTF-8."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -140,7 +140,7 @@ def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> 
 
 
 def _moment(value: object) -> datetime | None:
-    """Return a moment; the form in which the client writes it takes a third of the time of the others."""
+    """Return a timestamp. The client's own format is parsed in a third of the time of others."""
     if isinstance(value, str) and value.endswith("Z"):
         with suppress(ValueError):
             if (at := datetime.fromisoformat(value)).tzinfo is UTC:
@@ -157,13 +157,13 @@ def _over(record: dict[str, Any], part: dict[str, Any], asked: Asked, path: Path
 
 
 def matters(event: Event) -> bool:
-    """Return whether a rule may be about an event."""
+    """Whether a rule may be about an event."""
     tool = event.asked.tool if isinstance(event, Over) else event.tool if isinstance(event, Asked) else ""
     return not tool or tool in SHELLS or tool in EDITS
 
 
 def slim(event: Event) -> Event:
-    """Return an event without what commands wrote and what edits have changed, which may be much to hold."""
+    """Return an event without the output of commands and the texts of edits, which may be large."""
     if isinstance(event, Prompt):
         return event._replace(text=event.text[:_PROMPT_MAX])
     asked = event if isinstance(event, Asked) else event.asked

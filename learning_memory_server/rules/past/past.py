@@ -1,4 +1,4 @@
-"""How often rules were broken and followed in past sessions, as if they had been there."""
+"""How often past sessions would have broken and followed rules."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,45 +17,45 @@ _UNITS: Final = {
     ("gh", "pr", "create"): ("pull request", "pull requests"),
     ("gh", "pr", "merge"): ("merge", "merges"),
 }
-"""Names of calls that count only if they worked."""
-_MISSING: Final = 3  # Checks that are named, those that were missing most often
-_SELDOM: Final = 9  # Times as many acts that followed a rule as broke it are good news
+"""Units for calls that count only if they succeeded."""
+_MISSING: Final = 3  # Maximum number of missing checks to list, most frequent first
+_SELDOM: Final = 9  # The ratio of followed to broken acts from which a rule counts as mostly followed
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How a rule would have fared: acts that broke it and that followed it, in past sessions."""
+    """The counts that a rule would have in past sessions: acts that broke it, and acts that followed it."""
 
     broken: int = 0
     followed: int = 0
-    days: tuple[tuple[date, int, int], ...] = ()  # a day, and how many broke and followed it; oldest first
+    days: tuple[tuple[date, int, int], ...] = ()  # date, broken, followed; oldest first
     sessions: int = 0  # with a breach
-    last: datetime | None = None  # when it was broken last
+    last: datetime | None = None  # time of the last breach
     call: str = ""  # the last call or file that broke it
-    refused: int = 0  # calls that would have broken it, but were refused by a person
-    worked: int = 0  # calls that broke it and were no errors
-    latest: int = 0  # of the last `limits.RULE_CALLS_LAST` calls, how many broke it
+    refused: int = 0  # calls that a person refused, and that would have broken it
+    worked: int = 0  # breaches that succeeded
+    latest: int = 0  # breaches among the last `limits.RULE_CALLS_LAST` calls
     unit: str = CALL
-    missing: tuple[tuple[CallForm, int], ...] = ()  # which of several checks had not run, before how many; most first
+    missing: tuple[tuple[CallForm, int], ...] = ()  # checks that had not run, with the number of breaches, most first
 
     @property
     def matched(self) -> int:
-        """How many acts it is about."""
+        """The number of acts that the rule is about."""
         return self.broken + self.followed
 
     @property
     def mostly_works(self) -> bool:
-        """Whether what breaks it worked in most cases: it is no call that fails."""
+        """Whether most breaches succeeded, so that the rule is not about a call that fails."""
         return self.worked * 2 > self.broken
 
     @property
     def is_frequent(self) -> bool:
-        """Whether a rule would stop so many calls that it must not."""
+        """Whether a rule would stop too many calls."""
         return self.latest * limits.RULE_CALLS_SHARE > limits.RULE_CALLS_LAST
 
     @property
     def in_words(self) -> str:
-        """How often it was broken, as a person reads it, and which of several checks were missing how often."""
+        """The number of breaches in words, with the missing checks."""
         named = [f"{needed(form)} in {number:,}" for form, number in self.missing[:_MISSING]]
         more = f" and {len(self.missing) - _MISSING} more" if len(self.missing) > _MISSING else ""
         return f"{self._counts} (missing: {', '.join(named)}{more})" if named else self._counts
@@ -77,7 +77,7 @@ def plural(unit: str) -> str:
 
 
 def unit_of(when: When, pattern: Pattern) -> str:
-    """Return what a person calls the acts that a pattern is about."""
+    """Return the unit for the acts that a pattern is about, in words."""
     if when is When.DONE:
         return _ENDS
     words = {each.words for each in (*pattern.broken, *pattern.about)}

@@ -1,4 +1,4 @@
-"""Rules in past sessions, as if they had been there: each act is judged, and counted if it ran."""
+"""Apply rules to past sessions: each act is judged, and counted if it ran."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,9 +25,9 @@ class _Tally:
     when: When
     pattern: Pattern
     unit: str
-    mark: re.Pattern[str] | None  # what is in each command that it may be about; None: it may be any
+    mark: re.Pattern[str] | None  # matches each command that the pattern may match; None if any command may
     is_everywhere: bool
-    since: datetime | None  # when it was written down or accepted: no agent could follow it before
+    since: datetime | None  # when the rule was written down or accepted: earlier acts do not count
     days: dict[date, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     sessions: set[str] = field(default_factory=set)
     breaches: list[datetime] = field(default_factory=list)
@@ -37,7 +37,7 @@ class _Tally:
     missing: Counter[CallForm] = field(default_factory=Counter)
 
     def count(self, met: "_Met", session: str, at: datetime, asked: Asked | None, *, is_error: bool) -> None:
-        """Count an act, if the rule was written down by then."""
+        """Count an act, unless it is older than the rule."""
         if self.since and at < self.since:
             return
         is_broken = met.verdict is Verdict.BROKEN
@@ -51,7 +51,7 @@ class _Tally:
                 self.last = at, asked
 
     def past(self, since: datetime | None, shown: Callable[[Asked], str]) -> Past:
-        """Return the counts; `since` is when the last calls began."""
+        """Return the counts; `since` is the time of the first of the latest calls."""
         days = [(day, broken, followed) for day, (broken, followed) in sorted(self.days.items())]
         asked = self.last[1] if self.last else None
         return Past(
@@ -80,11 +80,11 @@ class _Agent:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """How an act meets a rule, by its id."""
+    """The verdict of a rule, by its id, on an act."""
 
     name: str
     verdict: Verdict
-    missing: tuple[CallForm, ...] = ()  # which of several checks have not run, if it breaks the rule
+    missing: tuple[CallForm, ...] = ()  # the required checks that had not run, for a breach
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ _NOTHING: Final = _Judged([])
 
 
 class Replay:
-    """Takes the events of past sessions, each file's in order, and counts for each suggestion or rule, by its id."""
+    """Processes the events of past sessions in order, and counts breaches for each suggestion or rule, by id."""
 
     def __init__(self, given: Iterable[Suggestion | Rule]) -> None:
-        # What is about a folder is judged by where a call runs
+        # Rules limited to a folder depend on where a call runs, which is not known here
         self._tallies = {each.id: _tally(each, each.pattern) for each in given if each.pattern and not each.folder}
         marks = [each.mark for each in self._tallies.values()]
         spelt = "|".join(sorted({each.pattern for each in marks if each})) or r"(?!)"
@@ -118,11 +118,11 @@ class Replay:
         self._at: list[datetime] = []
 
     def begin(self, began: Beginning) -> None:
-        """Begin a file."""
+        """Start a file."""
         self._begin, self._agents, self._prompts, self._waiting = began, {}, {}, {}
 
     def see(self, event: Event) -> None:
-        """Take what happened next."""
+        """Process the next event."""
         if isinstance(event, Prompt):
             self._prompted(event)
         elif isinstance(event, Asked):
@@ -131,33 +131,33 @@ class Replay:
             self._ended(event, judged)
 
     def end(self) -> None:
-        """End a file."""
+        """Finish a file."""
         for (session, agent), each in self._agents.items():
             if not agent:
                 self._turn_ends(session, each, each.work, None)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is counted."""
+        """Whether there are no rules to count."""
         return not self._tallies
 
     @property
     def calls(self) -> int:
-        """How many calls ran."""
+        """The number of calls that ran."""
         return len(self._at)
 
     @property
     def days(self) -> tuple[date, date] | None:
-        """The days of the first and the last call."""
+        """The dates of the first and the last call."""
         return (min(self._at).date(), max(self._at).date()) if self._at else None
 
     @property
     def since(self) -> datetime | None:
-        """When the last calls began, None if there were not more."""
+        """The time of the first of the latest calls, None if there are too few calls."""
         return sorted(self._at)[-limits.RULE_CALLS_LAST] if len(self._at) > limits.RULE_CALLS_LAST else None
 
     def past(self, shown: Callable[[Asked], str], since: datetime | None) -> dict[str, Past]:
-        """Return the counts of each suggestion or rule by its id; `shown` says how a call is shown."""
+        """Return the counts of each suggestion or rule by id; `shown` formats a call."""
         return {name: tally.past(since, shown) for name, tally in self._tallies.items()}
 
     def _agent(self, session: str, agent: str) -> _Agent:
@@ -181,7 +181,7 @@ class Replay:
                     each.work.prompted(text)
 
     def _turn_ends(self, session: str, agent: _Agent, work: Work, at: datetime | None) -> None:
-        """Judge what the agent left when it ended its turn; an interrupted turn was ended by the person."""
+        """Judge the state of the work at the end of a turn, unless the person interrupted it."""
         at = at or (self._at[-1] if self._at else None)
         if agent.has_edited and not agent.is_interrupted and at:
             for name, tally in self._tallies.items():
@@ -203,7 +203,7 @@ class Replay:
     def _ended(self, over: Over, judged: _Judged) -> None:
         asked, agent = over.asked, self._agent(over.asked.session, over.asked.agent)
         at, is_new = over.at or asked.at, asked.id not in self._seen
-        # A session that was continued in another file begins with a copy of what happened in the first.
+        # A session that continues in another file begins there with a copy of earlier records.
         self._seen.add(asked.id)
         if at is None:
             return
@@ -227,7 +227,7 @@ class Replay:
 
 def _tally(given: Suggestion | Rule, pattern: Pattern) -> _Tally:
     if isinstance(given, Rule):
-        since: datetime | None = as_seen(given.changed_at)  # The yes
+        since: datetime | None = as_seen(given.changed_at)  # The time of acceptance
     else:
         since = given.origin.at if given.origin.kind is OriginKind.FILE else None
     unit, mark = unit_of(given.when, pattern), mark_of(pattern)
@@ -245,7 +245,7 @@ def _verdicts(tallies: Mapping[str, _Tally], names: Iterable[str], act: Act, wor
 
 
 def _met(name: str, pattern: Pattern, judged: Callable[[Pattern], Verdict | None]) -> _Met | None:
-    """Return how an act meets a rule; each of several checks is judged by itself."""
+    """Return the verdict of a rule on an act, with the missing ones of several checks."""
     verdict = judged(pattern)
     if verdict is not Verdict.BROKEN or len(pattern.first) < 2:
         return _Met(name, verdict) if verdict else None

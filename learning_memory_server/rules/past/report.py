@@ -1,10 +1,10 @@
-"""The report about past sessions, and the suggestions that a person may say yes to.
+"""The report about past sessions, and the suggestions that a person may accept.
 
 `past_report(sources, found, ...)` reads each transcript once, and returns a `PastReport` with at most twelve lines.
-First come broken rules and failing commands, the most frequent first, then refused calls with their words. A yes to a
-line accepts the suggestion that it has `offered`. A line without a suggestion has only figures, or is about an accepted
-rule and its breaches since the yes. All suggestions, for `review`, are in `suggestions`: broken ones first, then others
-with a pattern, then the rest. Nothing is printed, stored or changed.
+First come broken rules and failing commands, the most frequent first, then refused calls with the person's words.
+Accepting a line accepts its `offered` suggestion. A line without one has only figures, or is about an accepted rule and
+its breaches since then. All suggestions, for `review`, are in `suggestions`: broken ones first, then others with a
+pattern, then the rest. Nothing is printed, stored or changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,14 +39,14 @@ class LineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A suggestion and its past, which only a suggestion with a pattern has."""
+    """A suggestion and its counts in past sessions, which only a suggestion with a pattern has."""
 
     suggestion: Suggestion
     past: Past | None = None
 
     @property
     def is_only_shown(self) -> bool:
-        """Whether a rule of it would stop so many calls that it must not."""
+        """Whether a rule from it would stop too many calls, so that it may only be shown."""
         return self.past is not None and self.past.is_frequent
 
 
@@ -55,40 +55,40 @@ class Line:
     """A line of the report."""
 
     kind: LineKind
-    label: str  # where a rule stands, in how many sessions a command failed, or that a call was refused
+    label: str  # the file of a rule, the number of sessions of a failure, or a note of a refusal
     text: str
-    offered: Offered | None = None  # what a yes accepts; None: only figures
-    figures: Figures | None = None  # of a failure
-    since: Past | None = None  # of an accepted rule, since the yes
+    offered: Offered | None = None  # the suggestion to accept; None if the line has only figures
+    figures: Figures | None = None  # for a failure
+    since: Past | None = None  # for an accepted rule, since it was accepted
 
     @property
     def past(self) -> Past:
-        """How the rule fared, or would have fared."""
+        """The rule's counts, actual or hypothetical."""
         return self.since or (self.offered and self.offered.past) or Past()
 
     @property
     def breaches(self) -> int:
-        """How many acts broke the rule, or failed."""
+        """The number of acts that broke the rule, or of failures."""
         return self.figures.times if self.figures else self.past.broken
 
 
 @dataclass(frozen=True, slots=True)
 class PastReport:
-    """What past sessions show; without any, and without files of rules, nothing."""
+    """The results of past sessions; empty without sessions and rule files."""
 
     lines: tuple[Line, ...] = ()
     suggestions: tuple[Offered, ...] = ()
     conflicts: tuple[tuple[Suggestion | Rule, Suggestion | Rule], ...] = ()
     sessions: int = 0
-    first: date | None = None  # the days of the first and the last call
+    first: date | None = None  # the dates of the first and the last call
     last: date | None = None
-    calls: int = 0  # of tools
-    commands: int = 0  # of the shell that ended
-    failed: int = 0  # of these
-    strayed: int = 0  # commands in folders of somebody else, which are left out
+    calls: int = 0  # tool calls
+    commands: int = 0  # shell commands that ended
+    failed: int = 0  # commands that failed
+    strayed: int = 0  # commands in folders outside the project, which are left out
     refused: int = 0  # calls that the person refused with words
-    errors: tuple[list[Failure], ...] = ()  # what may be kept of the failures
-    skipped: tuple[str, ...] = ()  # files of rules that were not read, each with the reason
+    errors: tuple[list[Failure], ...] = ()  # the storable content of the failures
+    skipped: tuple[str, ...] = ()  # rule files that were not read, each with the reason
 
 
 async def past_report(
@@ -99,13 +99,13 @@ async def past_report(
     progress: Callable[[int, int], object] = lambda _done, _total: None,
     has_strayed: Callable[[str | None, Beginning], bool] = lambda _folder, _began: False,
 ) -> PastReport:
-    """Return the report about transcripts, and what a person may say yes to.
+    """Return the report about transcripts, with suggestions that a person may accept.
 
     Args:
-        sources: The project, its files of rules, and what a person has answered.
+        sources: The project, its rule files, and a person's answers.
         found: The transcripts.
-        passed: Counts what could not be read.
-        progress: Gets how many bytes were read, and of how many.
+        passed: Counts the unreadable records.
+        progress: Called with the number of bytes read and the total.
         has_strayed: Whether a call in a folder was outside of the session's project.
     """
     skipped = list[str]()
@@ -144,17 +144,17 @@ async def past_report(
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Failures and refused calls in sessions, and the suggestions that these make."""
+    """The failures and refused calls in sessions, and the resulting suggestions."""
 
     failures: list[ReportLine]
     refusals: list[ReportLine]
     refused: int
-    said: Mapping[str, Suggestion]  # by its text
+    said: Mapping[str, Suggestion]  # by text
     remedies: Mapping[str, Suggestion]  # by the text of the failure's line
 
     @classmethod
     async def of(cls, sessions: Sessions, project: str) -> "_Seen":
-        """Return the failures and refusals in sessions. The sessions then count breaches of the suggestions, too."""
+        """Return the failures and refusals in sessions, and count breaches of the resulting suggestions there."""
         failures = [line for line in failing(sessions.learner.failures, limits.REPORT_LINES) if line.figures]
         refused = await sessions.refused()
         refusals = [line for line in failing((), limits.REPORT_LINES, refused) if line.refusal]
@@ -165,7 +165,7 @@ class _Seen:
 
 
 def _remedy(line: ReportLine, project: str) -> Suggestion | None:
-    """Return the suggestion of a line about a command that fails, if another one usually worked next."""
+    """Return a suggestion for a command that fails, if another one usually worked next."""
     if not (line.figures and line.is_mended):
         return None
     return suggestions.of_report(line.figures.command, line.figures.followed, line.figures.last_seen, project)
@@ -173,15 +173,15 @@ def _remedy(line: ReportLine, project: str) -> Suggestion | None:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes lines about suggestions that are open, and about accepted rules."""
+    """Writes lines about open suggestions and accepted rules."""
 
     open_ones: Mapping[str, Suggestion]
-    stands: Mapping[str, str]  # by the id of a suggestion, the id of the one that it is in
+    stands: Mapping[str, str]  # from the id of each suggestion to the id of the one that it was merged into
     past: Mapping[str, Past]
     now: datetime
 
     def rule(self, given: Suggestion) -> Line | None:
-        """Return the line of a rule that was broken."""
+        """Return the line of a rule with breaches, None if there are none."""
         past = self.past.get(given.id)
         if past is None or not past.broken or given.origin.kind in _IN_OTHER_LINES:
             return None
@@ -190,7 +190,7 @@ class _Writer:
         return Line(LineKind.RULE, label, text, Offered(given, past))
 
     def kept(self, rule: Rule) -> Line | None:
-        """Return the line of an accepted rule that was broken since the yes."""
+        """Return the line of an accepted rule with breaches since it was accepted, None if there are none."""
         past = self.past.get(rule.id)
         if past is None or not past.broken:
             return None
@@ -198,12 +198,12 @@ class _Writer:
         return Line(LineKind.RULE, _YOURS, text, since=past)
 
     def failure(self, line: ReportLine, remedies: Mapping[str, Suggestion]) -> Line | None:
-        """Return the line of a command that failed, None if a person has answered what it suggests."""
+        """Return the line of a command that failed, None if a person has already answered its suggestion."""
         offered, is_answered = self._open(remedies.get(line.text))
         return None if is_answered else Line(LineKind.FAILURE, line.label, line.text, offered, line.figures)
 
     def refusal(self, line: ReportLine, said: Mapping[str, Suggestion]) -> Line | None:
-        """Return the line of a refused call, None if a person has answered what it suggests."""
+        """Return the line of a refused call, None if a person has already answered its suggestion."""
         offered, is_answered = self._open(said.get(fitting(line.refusal.words)) if line.refusal else None)
         if is_answered:
             return None
@@ -212,7 +212,7 @@ class _Writer:
         return Line(LineKind.REFUSAL, line.label, f"{line.text}{more}", offered)
 
     def _open(self, given: Suggestion | None) -> tuple[Offered | None, bool]:
-        """Return the open suggestion that one is in, none if its line is another one, and whether it was answered."""
+        """Return the open suggestion for a line, None if another line has it, and whether it was already answered."""
         if given is None:
             return None, False
         found = self.open_ones.get(self.stands[given.id])
@@ -222,7 +222,7 @@ class _Writer:
         return (None if has_line else Offered(found, self.past.get(found.id))), False
 
     def _broken(self, past: Past) -> str:
-        """Return how often a rule was broken, and when last."""
+        """Return the number of breaches and the time of the last one, in words."""
         return f"{past.in_words}, last {self._day(past.last)}" if past.last else past.in_words
 
     def _day(self, at: datetime) -> str:

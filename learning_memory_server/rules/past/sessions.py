@@ -1,4 +1,4 @@
-"""Past sessions, each transcript read once: what failed, what a person refused, and how rules would have fared."""
+"""Past sessions, with one pass over each transcript: failures, refused calls, and the hypothetical counts of rules."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from learning_memory_server.rules.suggesting.refusals import refusal_of
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A transcript to read, and whose it is."""
+    """A transcript to read, and its project."""
 
     path: Path
     began: Beginning
@@ -31,13 +31,13 @@ class Transcript:
 
 @dataclass(eq=False)
 class Sessions:
-    """Reads transcripts; `known` are suggestions and rules whose breaches are counted while they are read.
+    """Reads transcripts, and counts breaches of the suggestions and rules in `known` meanwhile.
 
-    Some suggestions come from the transcripts: their breaches are counted afterwards, in the kept calls.
+    Some suggestions come from the transcripts themselves. Their breaches are counted afterwards, in the stored calls.
     """
 
     gate: RedactionGate
-    own: Path  # Only in the client's own folder do refused calls count: elsewhere anybody may have written them
+    own: Path  # Refused calls count only in the client's own folder: files elsewhere may be forged
     known: Sequence[Suggestion | Rule]
     has_strayed: Callable[[str | None, Beginning], bool]
     passed: Passed
@@ -55,7 +55,7 @@ class Sessions:
         self.replay = Replay(self.known)
 
     async def read(self, found: Sequence[Transcript], progress: Callable[[int, int], object]) -> None:
-        """Read transcripts, each file's events in order."""
+        """Read transcripts, the events of each file in order."""
         own = self.own.resolve()
         is_own = [each.path.resolve().is_relative_to(own) for each in found]
         self.learner = Learner(self.gate, imported=not all(is_own))
@@ -76,7 +76,7 @@ class Sessions:
             self._late.end()
 
     async def refused(self) -> list[Refusal]:
-        """Return the calls that a person refused with words, without secrets and folders of this machine."""
+        """Return the calls that a person refused with words, redacted and without folders of this machine."""
         return [
             await refusal_of(each, session_hash(each.session or of.path.stem), of.project, each.folder, self.gate)
             for each, of in self._refused.values()
@@ -84,7 +84,7 @@ class Sessions:
         ]
 
     async def past(self) -> dict[str, Past]:
-        """Return how the suggestions and rules with a pattern fared, by their ids."""
+        """Return the counts of suggestions and rules with a pattern, by id."""
         since = self.replay.since
         found = self.replay.past(_shown, since)
         found |= self._late.past(_shown, since) if self._late else {}
@@ -123,7 +123,7 @@ class Sessions:
 
 
 def _say(progress: Callable[[int, int], object], before: int, total: int, done: int) -> None:
-    """Say how much is read, by how much of a file is."""
+    """Report the overall progress from the bytes read of one file."""
     progress(before + done, total)
 
 

@@ -1,1 +1,1 @@
-"""Patterns: what a machine sees of a rule, and whether a call breaks it."""
+"""Patterns: the machine-readable part of a rule, and whether a call breaks it."""

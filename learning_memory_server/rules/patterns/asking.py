@@ -1,4 +1,4 @@
-"""Whether a prompt asks for something: a person's own clause that has the word as its verb, or nothing but a yes."""
+"""Whether a prompt asks for something: a clause of the person has the word as its verb, or the prompt is only a yes."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 READ_MAX: Final = 4_000
 BLOCK_MAX: Final = 200
-"""Characters of a prompt that are read, and of a block that a person has written."""
+"""Maximum characters of a prompt, and of a paragraph that a person typed."""
 _COMMAND: Final = re.compile(r"<command-name>/?(?:[\w-]+:)?([\w-]+)</command-name>")
 _PASTED: Final = re.compile(
     r"^[ \t]*(?:```|~~~|>|diff --git |@@ |--- |\+\+\+ |\+(?=\S)|#{1,6} |\||[$%\u276f⎿●✓✗⏺│╭] ?|<[a-z/!])|"
@@ -47,29 +47,29 @@ _FOREIGN_CLAUSE: Final = re.compile(r"[.,!?\n\uff0c\u3002\uff01\uff1f\u3001]")
 
 
 class _Clause(NamedTuple):
-    joint: str  # what stands before it in its sentence
+    joint: str  # the conjunction before it in the sentence
     text: str
     is_question: bool = False
-    is_label: bool = False  # a colon follows
+    is_label: bool = False  # whether a colon follows
 
     @property
     def words(self) -> list[str]:
-        """Its words."""
+        """The words of the clause."""
         return _WORD.findall(self.text)
 
 
 def is_asked(words: Iterable[str], prompt: str) -> bool:
-    """Return whether a person's own text asks for something that goes by one of the words."""
+    """Whether a person's own text asks for an act that has one of the names in `words`."""
     wanted = {each.casefold() for each in words}
     text = voice(prompt)
     if _is_yes(text):
         return True
-    joined = [each for each in wanted if not each.isascii()]  # Chinese and Korean words stand in longer ones
+    joined = [each for each in wanted if not each.isascii()]  # Chinese and Korean words may be part of longer words
     return _is_asked(text, wanted) or any(_is_asked_in_foreign(each, text) for each in joined)
 
 
 def voice(prompt: str) -> str:
-    """Return what a person wrote, in small letters: the text before the first quote, fence, diff or long block."""
+    """Return the person's own text in lower case: up to the first quote, fence, diff or long paragraph."""
     if command := _COMMAND.search(prompt[:READ_MAX]):
         return command[1].replace("-", " ")
     text = prompt[:READ_MAX].replace("\u2019", "'")
@@ -82,14 +82,14 @@ def voice(prompt: str) -> str:
 
 
 def _said(code: re.Match[str]) -> str:
-    """Return code that is meant as it stands, as in "run `git push`"; other code is a name."""
+    """Return code that stands for itself, as in "run `git push`"; other code becomes a placeholder for a name."""
     before, start, text = code["before"] or "", code["start"] or "", code["text"]
     is_meant = start or not code.start() or before.casefold() in prompts.CODE_BEFORE
     return f"{before} {start}{text if is_meant else 'x'}"
 
 
 def _is_yes(text: str) -> bool:
-    """Return whether a text is nothing but a yes to a question of the agent."""
+    """Whether a text is only a yes to the agent's question."""
     if len(text.split()) > prompts.YES_MAX or "?" in text:
         return False
     rest, phrases = _YES.subn(" ", text)
@@ -99,7 +99,7 @@ def _is_yes(text: str) -> bool:
 
 
 def _is_asked(text: str, wanted: set[str]) -> bool:
-    is_negated = is_denied = is_noun = False  # by the clause before
+    is_negated = is_denied = is_noun = False  # from the previous clause
     for clause in _clauses(text):
         words = clause.words
         if not clause.joint or clause.joint in prompts.PARTING:
@@ -129,7 +129,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _verb(text: str) -> tuple[str, list[str]]:
-    """Return the verb with which a clause begins, or what another verb asks for, and the words behind it."""
+    """Return the main verb of a clause, or the noun of phrases such as "make a commit", and the words after it."""
     led = _LED.match(text)
     text = text[led.end() if led else 0 :]
     made = _MADE.match(text)
@@ -144,7 +144,7 @@ def _verb(text: str) -> tuple[str, list[str]]:
 
 
 def _is_meant(verb: str, rest: Sequence[str], clause: _Clause, wanted: set[str]) -> bool:
-    """Return whether a verb, by what stands behind it, is one of the wanted ones."""
+    """Whether a verb, with the words after it, is one of the wanted ones."""
     if not {verb, verb.removesuffix("s")} & wanted:
         return False
     needed = prompts.NEEDING.get(verb)
@@ -155,7 +155,7 @@ def _is_meant(verb: str, rest: Sequence[str], clause: _Clause, wanted: set[str])
 
 
 def _is_used(text: str, wanted: set[str]) -> bool:
-    """Return whether a clause asks for a program or an option: "install it with npm", "push with force"."""
+    """Whether a clause asks for a program or an option: "install it with npm", "push with force"."""
     named = {each for each in wanted if each not in prompts.DOING or each in prompts.NEEDING}
     found = named and _WITH.search(text)
     if not found or any(map(_is_no, _WORD.findall(text))):
@@ -165,7 +165,7 @@ def _is_used(text: str, wanted: set[str]) -> bool:
 
 
 def _negates(words: Sequence[str]) -> bool:
-    """Return whether a clause begins with a negation, or has one before the name of an act."""
+    """Whether a clause begins with a negation, or has one before the name of an act."""
     at = next((at for at, each in enumerate(words) if _is_no(each)), None)
     return at is not None and (at <= 1 or any(each in prompts.DOING for each in map(_stem, words[at:])))
 

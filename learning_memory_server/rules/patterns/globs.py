@@ -1,4 +1,4 @@
-"""Globs of files in a project, as people write them in rules and in .gitignore."""
+"""Globs of project files, in the syntax of rules and of .gitignore."""
 
 import posixpath
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ _DOCUMENTS: Final = frozenset({".md", ".rst"} | {".txt", ".adoc"})
 
 
 def is_document(path: str) -> bool:
-    """Return whether a file is a text for people: no test and no linter says anything of it."""
+    """Whether a file is a document for people, which tests and linters do not check."""
     return posixpath.splitext(path)[1].lower() in _DOCUMENTS
 
 
 def relative(path: str, root: str) -> str:
-    """Return a path relative to a project's root; empty if it is outside, or if only a whole path is known."""
+    """Return a path relative to a project's root; empty if it is outside, or absolute without a known root."""
     if root and path.startswith("/"):
         base = root.rstrip("/")
         path = path[len(base) + 1 :] if path.startswith(f"{base}/") else ""
@@ -24,10 +24,10 @@ def relative(path: str, root: str) -> str:
 
 
 def matches(glob: str, path: str, *, is_file: bool = False) -> bool:
-    """Return whether a path is meant by a glob, or is below a folder that is.
+    """Whether a glob matches a path or one of its parent folders.
 
-    A name without a slash is meant in any folder, and `**` stands for any number of folders. A slash at the end makes
-    it a folder: no file of this name is meant.
+    A name without a slash matches in any folder, and `**` matches any number of folders. With a slash at the end, it
+    matches only folders.
     """
     parts = [each for each in glob.removeprefix("./").split("/") if each]
     if "/" not in glob.rstrip("/"):
@@ -37,10 +37,10 @@ def matches(glob: str, path: str, *, is_file: bool = False) -> bool:
 
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether all names are meant by all parts: in one pass, since `**` may stand several times."""
+    """Whether the parts match all names. One pass is enough, even with several `**`."""
     places = {0}
     for name in (*names, None):
-        # `**` may stand for nothing
+        # `**` may match nothing
         for at, part in enumerate(parts):
             if at in places and part == "**":
                 places.add(at + 1)

@@ -1,4 +1,4 @@
-"""Calls that have the words of a rule's form, and are not what the rule means: they only tell something."""
+"""Calls that match a rule's form but are not covered by the rule, because they only print information."""
 
 from learning_memory_server.model.rule import CallForm
 from learning_memory_server.shell import calls, uses, wrappers
@@ -7,7 +7,7 @@ from learning_memory_server.shell.script import Command
 
 
 def is_meant(form: CallForm, command: Command) -> bool:
-    """Return whether a rule about a form means a command of this form, and not one that only looks, or is elsewhere."""
+    """Whether a rule about a form covers a command of this form, which may be read-only or run elsewhere."""
     named = {*form.words, *form.having}
     program = command.words[0]
     if len(form.words) == 1 and program in uses.INTERPRETERS and command.via:
@@ -19,7 +19,7 @@ def is_meant(form: CallForm, command: Command) -> bool:
 
 
 def sends_nothing(command: Command) -> bool:
-    """Return whether a push only removes branches of the other side."""
+    """Whether a push only deletes remote branches."""
     call = calls.parsed(command.words)
     if call.program != "git" or call.operands[:1] != ["push"]:
         return False
@@ -28,7 +28,7 @@ def sends_nothing(command: Command) -> bool:
 
 
 def _hands_on(program: str) -> bool:
-    """Return whether a program's options may be another one's."""
+    """Whether a program's options may belong to a program that it runs."""
     is_wrapper = any(each.split()[0] == program for each in wrappers.WRAPPERS)
     return (is_wrapper and program not in uses.MANAGERS) or program in uses.INTERPRETERS | wrappers.SHELLS
 

@@ -1,4 +1,4 @@
-"""Whether what an agent is about to do breaks a rule. Nothing here reads a disk or a clock."""
+"""Whether an agent's call breaks a rule. Pure functions: no disk, no clock."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _HEADS: Final = "refs/heads/"
 
 
 class Verdict(StrEnum):
-    """The two ways in which an act meets a rule."""
+    """The two outcomes if a rule applies to an act."""
 
     BROKEN = "broken"
     FOLLOWED = "followed"
@@ -26,19 +26,19 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A command, or an edit of a file, before an agent runs it."""
+    """A command or an edit of a file, before it runs."""
 
     script: Script | None
     file: str = ""  # relative to the project's root
-    content: str = ""  # what the edit writes
-    before: str = ""  # what stood there
-    root: str = ""  # the project's root: without it, whole paths in commands are not judged
-    folder: str = ""  # where the command starts, a whole path; the root if that is not known
+    content: str = ""  # the text that the edit writes
+    before: str = ""  # the text that the edit replaces
+    root: str = ""  # the project's root: without it, absolute paths in commands are not judged
+    folder: str = ""  # the absolute path where the command starts; the root if unknown
     others: tuple[str, ...] = ()  # other folders of the project, such as its worktrees
-    has_top: bool = True  # whether the root is known to be the project's top folder
+    has_top: bool = True  # whether the root is certain to be the project's top folder
 
     def is_elsewhere(self, command: Command) -> bool:
-        """Return whether a command works outside of the project, so far as its text says."""
+        """Whether a command works outside the project, as far as its text shows."""
         roots = (self.root, *self.others) if self.root else ()
         start = self.folder or self.root
         return places.is_elsewhere(command.folder, command.made, start, roots, has_top=self.has_top)
@@ -46,15 +46,15 @@ class Act:
 
 @dataclass(slots=True)
 class Work:
-    """The work of an agent in its session, so far as rules need it."""
+    """The state of an agent's work in its session, for rules."""
 
     prompt: str = ""  # of this turn
     is_edited: bool = False
-    has_texts: bool = False  # whether a text for people was edited
-    commands: dict[Command, None] = field(default_factory=dict)  # that have succeeded since the last edit, in order
+    has_texts: bool = False  # whether a document was edited
+    commands: dict[Command, None] = field(default_factory=dict)  # successful commands since the last edit, in order
 
     def edited(self, file: str) -> None:
-        """Note an edit of a file: what has succeeded before says nothing of it, unless it is a text for people."""
+        """Record an edit of a file. Unless it is a document, the results of earlier commands are then outdated."""
         if globs.is_document(file):
             self.has_texts = True
             return
@@ -62,24 +62,24 @@ class Work:
         self.commands.clear()
 
     def ran(self, script: Script) -> None:
-        """Note a script that has succeeded."""
+        """Record a successful script."""
         for each in script.commands:
             if _edits(each):
                 self.edited(each.writes[0])
             self.commands[each] = None
 
     def prompted(self, text: str) -> None:
-        """Note the prompt of a new turn."""
+        """Record the prompt of a new turn."""
         self.prompt = text
 
 
 def judge(pattern: Pattern, act: Act, work: Work, *, is_everywhere: bool = False) -> Verdict | None:
-    """Return whether an act breaks a pattern or follows it; None if the pattern is not about it.
+    """Return whether an act breaks or follows a pattern; None if the pattern does not apply.
 
-    A command that works outside of the project matters only to a rule for everywhere.
+    A command outside the project is judged only by rules that apply everywhere.
     """
     found: list[Verdict | None] = []
-    done = list(work.commands)  # when the next command runs, so far as is known
+    done = list(work.commands)  # successful when the next command runs, if known
     joined: list[Command] = []
     for each in act.script.commands if act.script else ():
         joined = [other for other in joined if other.chain == each.chain]
@@ -96,14 +96,14 @@ def judge(pattern: Pattern, act: Act, work: Work, *, is_everywhere: bool = False
 
 
 def judge_end(pattern: Pattern, work: Work) -> Verdict | None:
-    """Return whether work that ends now breaks a pattern: something was edited, and `first` has not succeeded since."""
+    """Judge the end of work: it breaks a pattern if `first` has not succeeded since the last edit."""
     if not (pattern.first and work.is_edited):
         return None
     return _unless_excused(pattern, work.commands, work)
 
 
 def matches(form: CallForm, command: Command) -> bool:
-    """Return whether a command is of a form."""
+    """Whether a command matches a form."""
     if not has_words(form, command) or (form.on and command.branch not in form.on):
         return False
     call = calls.parsed(command.words)
@@ -112,7 +112,7 @@ def matches(form: CallForm, command: Command) -> bool:
 
 
 def has_words(form: CallForm, command: Command) -> bool:
-    """Return whether a command has the program and the sub-commands of a form."""
+    """Whether a command has the program and the sub-commands of a form."""
     if not form.words:
         return True
     program = form.words[0].rpartition("/")[2]
@@ -128,18 +128,18 @@ def has_words(form: CallForm, command: Command) -> bool:
 
 
 def _is_task(form: CallForm) -> bool:
-    """Return whether a form is a task of the project with its variants: `lint`, `lint:fix`, whatever runs it."""
+    """Whether a form is a project task with its variants, for any runner: `lint`, `lint:fix`."""
     return len(form.words) == 1 and bool(form.having) and f"{form.having[0]}:*" in form.having
 
 
 def _script(program: str, operands: list[str]) -> list[str]:
-    """Return operands without a `run` that may be left out: `npm run test` is `npm test`."""
+    """Return operands without an optional `run`: `npm run test` is the same as `npm test`."""
     is_run = program in programs.RUNNERS and operands[:1] == ["run"]
     return operands[1:] if is_run and operands[1:] and operands[1] in programs.SCRIPTS else operands
 
 
 def _has(call: calls.Call, word: str) -> bool:
-    """Return whether a word is among a command's other words; `*part*` may stand in any word, its program too."""
+    """Whether a command has a word after its program; `*part*` matches within any word, including the program."""
     if word.startswith("*"):
         part = word.strip("*")
         return call.program not in programs.IDLE and any(part in each for each in (call.program, *_operands(call)))
@@ -165,14 +165,14 @@ def _has_option(call: calls.Call, word: str) -> bool:
 
 
 def _operands(call: calls.Call) -> Sequence[str]:
-    """Return operands and values of options; of a push, the branches that it names, too."""
+    """Return operands and option values; for a push, also the names of branches."""
     values = (value for _, value in call.options if value and not value.startswith("-"))
     branches = (each.rpartition(":")[2].removeprefix("+").removeprefix(_HEADS) for each in _pushed(call))
     return [*call.operands, *values, *branches]
 
 
 def _pushed(call: calls.Call) -> list[str]:
-    """Return what `git push` names, such as `origin` and `+HEAD:main`."""
+    """Return the operands of `git push`, such as `origin` and `+HEAD:main`."""
     return call.operands[1:] if call.program == "git" and call.operands[:1] == ["push"] else []
 
 
@@ -183,14 +183,14 @@ def _of_command(pattern: Pattern, command: Command, done: Iterable[Command], wor
         is_said = _is_said(pattern, command)
         if is_said is None:
             return None
-        has_nothing = pattern.first and work.has_texts and not work.is_edited  # to check
+        has_nothing = pattern.first and work.has_texts and not work.is_edited  # nothing to check
         return _unless_excused(pattern, done, work) if is_said and not has_nothing else Verdict.FOLLOWED
     is_near = any(each.words and has_words(each, command) for each in pattern.broken)
     return Verdict.FOLLOWED if is_near or any(matches(each, command) for each in pattern.about) else None
 
 
 def _is_said(pattern: Pattern, command: Command) -> bool | None:
-    """Return whether a command's message is one that a pattern forbids; None if its text does not have it."""
+    """Whether a pattern forbids a command's message; None if the message is unknown."""
     found: list[bool | None] = []
     if pattern.texts:
         said = [each for each in (*command.texts, command.input) if each.strip()]
@@ -209,7 +209,7 @@ def _is_formless(form: MessageForm, command: Command) -> bool | None:
 
 
 def _of_writing(pattern: Pattern, command: Command, root: str, work: Work) -> Verdict | None:
-    """Judge the files that a command writes, by its input if the pattern is about contents."""
+    """Judge the files that a command writes, and the input that it writes to them."""
     if not command.writes or not (pattern.files or (pattern.contents and command.input)):
         return None
     content = (command.input, "")
@@ -229,7 +229,7 @@ def _of_edit(pattern: Pattern, file: str, content: tuple[str, str], work: Work, 
 
 
 def _unless_excused(pattern: Pattern, done: Iterable[Command], work: Work) -> Verdict:
-    """Return BROKEN, unless the person has asked for it, or all that has to come first has succeeded."""
+    """Return FOLLOWED if the person has asked for the act or all required steps have succeeded, else BROKEN."""
     if pattern.asked and is_asked(pattern.asked, work.prompt):
         return Verdict.FOLLOWED
     known = tuple(done) if pattern.first else ()
@@ -238,6 +238,6 @@ def _unless_excused(pattern: Pattern, done: Iterable[Command], work: Work) -> Ve
 
 
 def _edits(command: Command) -> bool:
-    """Return whether a command changes a file of the project: in place, or by a text that it is given."""
+    """Whether a command changes a code file of the project: in place, or by writing its input."""
     has_text = bool(command.input) or command.words[0] in programs.IN_PLACE
     return has_text and any(globs.relative(each, "") and not globs.is_document(each) for each in command.writes)

@@ -1,4 +1,4 @@
-"""Whether a commit's message, or the body of a pull request, is of a form."""
+"""Whether a commit message or the body of a pull request conforms to a rule."""
 
 import re
 import unicodedata
@@ -23,12 +23,12 @@ _EMOJI_NAMES: Final = frozenset(
     white_check_mark wink wrench x zap
     """.split()
 )
-"""Names of emojis that stand in messages; another word between colons may be a part of a route."""
+"""Names of emojis in messages; other words between colons may be part of a route."""
 _AFTER_NAME: Final = re.compile(
     r"(?:[\s,/\[\]-]*+(?:code|opus|sonnet|haiku|fable|cli|agents?|bot|ai|assistant|pro|flash|chat|gpt|[ov]?\d[\w.]*+|\([^()]*+\)))*+"
     r"\s*(?:<.*)?$"
 )
-"""What stands behind the name of an AI, as a person's other name does not."""
+"""Text that may follow the name of an AI, but not a person's first name."""
 _TRAILER: Final = re.compile(r"[\w-]+: ?\S.*")
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _GENERATED: Final = "generated "
@@ -39,7 +39,7 @@ _OTHERS_IN: Final = 5
 
 
 def breaks(form: MessageForm, texts: Sequence[str]) -> bool | None:
-    """Return whether a message is not of a form; None if that cannot be said."""
+    """Whether a message violates a form; None if it cannot be determined."""
     given = [each.strip() for each in texts if each.strip()]
     if not given:
         return None
@@ -55,7 +55,7 @@ def breaks(form: MessageForm, texts: Sequence[str]) -> bool | None:
 
 
 def names(marks: Sequence[str], message: str) -> bool:
-    """Return whether a message has one of some marks: a trailer at its end, a line that begins so, or other words."""
+    """Whether a message has one of some marks: a trailer at its end, the beginning of a line, or other words."""
     text = message.casefold()
     trailers = _trailers(text)
     return any(_has_mark(each.casefold(), text, trailers) for each in marks)
@@ -79,7 +79,7 @@ def _is_named(author: str, name: str) -> bool:
 
 
 def _trailers(text: str) -> list[str]:
-    """Return the lines of the last paragraph, and of others that have nothing but trailers."""
+    """Return the lines of the last paragraph, and of other paragraphs that consist of trailers."""
     blocks = [[line.strip() for line in each.splitlines()] for each in _BLANK.split(text.strip())]
     found = [each for each in blocks[:-1] if all(map(_TRAILER.fullmatch, each))]
     return [line for each in (*found, *blocks[-1:]) for line in each]
@@ -93,7 +93,7 @@ def _has_emoji(text: str) -> bool:
 def _is_unconventional(line: str) -> bool | None:
     if _CONVENTIONAL.match(line) or _OF_GIT.match(line):
         return False
-    # A variable may hold the beginning
+    # A variable may contain the beginning
     return None if any(mark in line.partition(": ")[0] for mark in _UNKNOWN) else True
 
 

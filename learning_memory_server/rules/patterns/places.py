@@ -1,4 +1,4 @@
-"""Whether a command works in a project's folder, or elsewhere."""
+"""Whether a command works in a project's folder or elsewhere."""
 
 import posixpath
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ _BACKSLASH: Final = "\\"
 
 
 def is_elsewhere(folder: str, made: str, start: str, roots: Sequence[str], *, has_top: bool = True) -> bool:
-    """Return whether a folder, from the one where a text starts, is in none of a project's folders.
+    """Whether a folder is outside all of a project's folders; a relative one starts at `start`.
 
-    An unknown folder is elsewhere: a call that breaks no rule must never be stopped. So is a repository that the text
-    has made. Without the project's top folder, any folder above is taken for it.
+    An unknown folder counts as outside: a call that breaks no rule must never be stopped. A repository that the script
+    itself creates counts as outside, too. If the top folder is unknown, each parent folder of a root may be it.
     """
     if not roots:
         return False

@@ -1,4 +1,4 @@
-"""Words of prompts that ask for something, or say yes, as one table."""
+"""Words in prompts that ask for something or say yes."""
 
 from typing import Final
 
@@ -8,22 +8,22 @@ DOING: Final = frozenset(
     pushen rebase release revert ship stage stash squash sync tag
     """.split()
 )
-"""Verbs of what agents do with a person's work. Each is a noun, too."""
+"""Verbs for an agent's acts. Each is also a noun."""
 
 NOUNS: Final = frozenset({"pr", "prs", "mr"} | {"live", "hook", "hooks"})
-"""Words that are no verbs, or seldom: these are asked for with another verb."""
+"""Nouns that are rarely verbs: a request for them has another verb."""
 
 MADE_WITH: Final = (
     r"(?:make|create|do|open|submit|raise|send|file|prepare|draft|put up|cut|give me|run|perform|execute|start|use|go|"
     r"mach|erstell|öffne)e?"
 )
-"""Verbs that ask for what stands behind them: "make a commit"."""
+"""Verbs whose object is the requested act: "make a commit"."""
 
 BETWEEN: Final = (
     r"(?:a|an|the|one|two|another|new|separate|small|smaller|single|draft|quick|first|initial|final|git|some|atomic|"
     r"individual|ein|einen|den)"
 )
-"""Words between such a verb and what it asks for."""
+"""Words between such a verb and its object."""
 
 _OBJECTS: Final = r"(?:it|this|that|these|them|everything|all|both|das|es|alles|the (?:changes|code|branch|work|fix))"
 
@@ -41,13 +41,13 @@ LEADS: Final = (
     r"bitte|dann|jetzt|und|mal|lass uns|lasst uns|kannst du|könntest du|du kannst|du darfst|wir können|"
     rf"{_OBJECTS}(?= (?:committen|pushen|mergen|deployen)\b)"
 )
-"""What may stand before the verb of a wish."""
+"""Words and phrases that may precede the verb of a request."""
 
 WISHES: Final = r"\b(?:(?:can|could|would|will) (?:you|u|we)|please|pls|let's|lets|kannst|könntest|bitte)\b"
-"""Words by which a question is a wish."""
+"""Words that make a question a request."""
 
 GOING_ON: Final = frozenset("keep start continue begin".split())
-"""Verbs before "committing"."""
+"""Verbs that precede "committing"."""
 
 FOLLOWING: Final = frozenset(
     """
@@ -59,7 +59,7 @@ FOLLOWING: Final = frozenset(
     das es alles die den jetzt bitte mal dann und nach auf
     """.split()
 )
-"""What follows a verb: a word that is not here makes a noun of it, as in "push notifications" and "commit message"."""
+"""Words that may follow a verb. Before any other word it is a noun: "push notifications", "commit message"."""
 
 OTHERWISE: Final = (
     r"\b(?:only (?:when|if|after|once|with|on)|unless|until|when(?:ever)? i|if i|as soon as i|later|tomorrow|nothing|nicht|myself|"
@@ -67,18 +67,18 @@ OTHERWISE: Final = (
     r"above|further|back|onto|stack|queue|array|lists?|heap|items?|elements?|values?|functions?|class(?:es)?|methods?|"
     r"helpers?|locks?|memory|resources?)\b(?! away)"
 )
-"""Words behind a verb with which it is no wish of now, or one of something else: "push the item onto the stack"."""
+"""Words after a verb that make it no request, or one for another time or thing: "push the item onto the stack"."""
 
 _HOOKS: Final = frozenset("hook hooks verify verification check checks".split())
 NEEDING: Final = {"force": frozenset({"push"}), "skip": _HOOKS, "bypass": _HOOKS}
-"""Words that count only beside another one."""
+"""Words that count only together with another word."""
 
 NEAR: Final = 3
-"""How far behind "with" a program is named."""
+"""Maximum number of words after "with" to the name of a program."""
 
 CARRYING: Final = frozenset({"and", "or", "und"})
 PARTING: Final = frozenset({"then", "and then", "but", "und dann"})
-"""Words between clauses that carry a negation on, and that end it."""
+"""Words between clauses that continue a negation, and words that end one."""
 NEGATIONS: Final = frozenset(
     "not never without no dont cannot stop avoid nothing nor neither nicht kein keine nie".split()
 )
@@ -94,13 +94,13 @@ YES_PHRASES: Final = (
 )
 YES_FILLERS: Final = frozenset("please now then that this it bitte gern".split())
 YES_MAX: Final = 6
-"""Words and phrases of a yes, what may stand beside them, and how many words that is at most."""
+"""Words and phrases of a yes, filler words, and the maximum number of words."""
 
 FOREIGN_NOT: Final = (
     "不|别|別|勿|未|没|沒|禁止|为什么|為什麼|怎么|怎麼|失败|失敗|错误|錯誤|问题|問題|마세요|말|않|안 |안돼|마$|금지|왜|실패|에러|엘러|なぜ|ないで|"
     "禁|ません|だめ"
 )
-"""Signs in a clause in Chinese, Korean or Japanese that nothing is asked for."""
+"""Signs in Chinese, Korean or Japanese that a clause is not a request."""
 FOREIGN_BEFORE: Final = (
     r"(?:^|[a-z0-9\s]|请|請|帮我|幫我|就|可以|然后|然後|并|並|再|先|去|来|來|直接|完|好|后|後|把.{1,12}|を|で|고|て)"
 )
@@ -108,6 +108,6 @@ FOREIGN_BEHIND: Final = (
     r"(?:\s?(?:까지 ?)?(?:해(?!서|도 안)|하고|하자|하세요|할래|부탁|ㄱㄱ|좀)|して(?!い|る)|し、|お願い|"
     r"(?!了|过|過|时|時|后|後|的|通知|记录|記錄|历史)[\u4e00-\u9fff]|$)"
 )
-"""What stands before and behind such a word if it is a verb of a wish."""
+"""Context before and after such a word if it is the verb of a request."""
 CODE_BEFORE: Final = frozenset("run use execute try do call with via using please then and just to now".split())
-"""Words before code that is meant as it stands."""
+"""Words before code that stands for itself."""

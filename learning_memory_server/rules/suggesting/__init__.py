@@ -1,1 +1,1 @@
-"""Suggestions: where sentences come from that may become rules."""
+"""Suggestions: the sources of sentences that may become rules."""

@@ -1,7 +1,7 @@
-"""The sentences of the rules that a person has already: files of rules, and the feedback that Claude Code has kept.
+"""The sentences of a person's existing rules: instruction files, and the feedback that Claude Code has stored.
 
-A project has CLAUDE.md, AGENTS.md and the like at its root. A person has the same files for all projects, and for each
-project a folder of memories. They are read, never changed.
+A project has CLAUDE.md, AGENTS.md and similar files at its root. A person has the same files for all projects, and a
+folder of memories for each project. The files are only read.
 """
 
 import json
@@ -28,7 +28,7 @@ _OF_PROJECT: Final = (
     "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md .cursor/rules/**/*.mdc .cursor/rules/**/*.md"
 )
 _IN_CLAUDE: Final = "rules/**/*.md"
-_FOLDERS: Final = 200  # Folders below one of rules that are looked into
+_FOLDERS: Final = 200  # Maximum number of subfolders of a rules folder
 _FRONT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FEEDBACK: Final = re.compile(r"^[ \t]*type[ \t]*:[ \t]*[\"']?feedback[\"']?[ \t]*$", re.MULTILINE)
 _DESCRIPTION: Final = re.compile(r"^description\s*:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
@@ -44,37 +44,37 @@ _STATES: Final = re.compile(
     r"|\b(?:before|after)\b.{0,80}\brun\b|\brun\b.{0,80}\b(?:before|after)\b|\b(?:at the end of|when done)\b",
     re.IGNORECASE,
 )
-"""What says what to do, or not to do, in so many words."""
+"""Words that make a sentence an explicit instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that a person may have meant as a rule, and the file where it stands, as a person reads it."""
+    """A sentence that may be meant as a rule, and the file that contains it, in the form for a person."""
 
     text: str
     name: str
     kind: OriginKind = OriginKind.FILE
     is_everywhere: bool = False
     at: datetime | None = None  # when it was written down, if git knows
-    words: str = ""  # of a memory, where the text is shorter: what it says, as it stands
+    words: str = ""  # for a memory with a shortened text: the original words
 
     @property
     def origin(self) -> Origin:
-        """Where it stands, and since when."""
+        """The file of the sentence, and its date."""
         return Origin(self.kind, self.name, self.at)
 
     @property
     def states(self) -> bool:
-        """Whether it says what to do in so many words; what was kept as feedback does."""
+        """Whether it is an explicit instruction. Stored feedback always is."""
         return self.kind is OriginKind.MEMORY or _STATES.search(self.text) is not None
 
 
 def sentences_of(
     folder: Path | None, environment: Mapping[str, str], skipped: list[str] | None = None, *, is_dated: bool = True
 ) -> list[Sentence]:
-    """Return the sentences for a project, by the folder of its root: its own files', its memories', all projects'.
+    """Return the sentences for a project, given its root: from its own files, its memories, and the person's files.
 
-    `skipped` gets the files that were not read, each with the reason.
+    Files that are not read are appended to `skipped`, each with the reason.
     """
     skipped = [] if skipped is None else skipped
     found = [*_of_project(folder, skipped, is_dated=is_dated)] if folder else []
@@ -87,9 +87,9 @@ def sentences_of(
 
 
 def fitting(text: str) -> str:
-    """Return a sentence in one line that fits a rule, cut at a clause if it is longer; empty if there is none.
+    """Return a sentence on one line that fits a rule, cut at a clause if it is too long; empty if that is impossible.
 
-    A clause that takes something back, such as "unless", is not cut off.
+    A clause that limits the sentence, such as "unless", is never cut off.
     """
     text = one_line(text).strip(" ,;-")
     if _ADDRESS.search(text):
@@ -120,7 +120,7 @@ def _of_person(environment: Mapping[str, str], skipped: list[str]) -> Iterator[S
     shown = "~/.claude" if home == Path.home() / ".claude" else home.name
     for path in _found(home, ["CLAUDE.md", _IN_CLAUDE], f"in {shown}", skipped):
         name = one_line(f"{shown}/{path.relative_to(home).as_posix()}")
-        # A person's own file may be a link to where the person keeps such files.
+        # A person's own file may be a link to a folder where the person keeps such files.
         yield from (Sentence(each, name, is_everywhere=True) for each in sentences(_body(_read(path, name, skipped))))
 
 
@@ -140,7 +140,7 @@ def _memories(folder: Path, environment: Mapping[str, str], skipped: list[str]) 
 
 
 def _chosen(environment: Mapping[str, str]) -> Path | None:
-    """Return the folder of memories that the person's own settings name; a repository's settings choose nothing."""
+    """Return the folder of memories in the person's own settings. A repository's settings are ignored."""
     content = files.read(projects_folder(environment).parent / "settings.json")
     try:
         given: Any = json.loads(content or b"{}")
@@ -152,7 +152,7 @@ def _chosen(environment: Mapping[str, str]) -> Path | None:
 
 
 def _found(folder: Path, patterns: list[str], where: str, skipped: list[str]) -> list[Path]:
-    """Return the files with some names, in order, each once; an unreadable folder has none."""
+    """Return the files that match the patterns, sorted and without duplicates; none from an unreadable folder."""
     found = dict[Path, None]()
     for pattern in patterns:
         above, star, ending = pattern.rpartition("*")
@@ -172,7 +172,7 @@ def _walked(folder: Path, *, is_deep: bool) -> list[Path]:
 
 
 def _read(path: Path, name: str, skipped: list[str], folder: Path | None = None) -> str:
-    """Return a file's text, empty if it is none, is too large, or is a link that leaves the folder."""
+    """Return a file's text, empty if it is missing, too large, or a link out of the folder."""
     content, why = None, "not readable"
     with suppress(OSError, ValueError):
         if not os.path.lexists(path):
@@ -192,6 +192,6 @@ def _read(path: Path, name: str, skipped: list[str], folder: Path | None = None)
 
 
 def _body(text: str) -> str:
-    """Return a text without front matter, which says when a client loads it."""
+    """Return a text without front matter, which only says when a client loads the file."""
     front = _FRONT.match(text)
     return text[front.end() :] if front else text

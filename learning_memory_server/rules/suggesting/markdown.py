@@ -1,4 +1,4 @@
-"""Markdown as the sentences that a person has written in it: no code, tables, headings, comments and addresses."""
+"""Extract the sentences in Markdown, without code, tables, headings, comments and addresses."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*$")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _NO_PROSE: Final = re.compile(r"\s*(?:\||<|(?:[-*_=]\s*){3,}$|\[[^\]]*\]:\s)")
-"""Tables, tags, lines and the targets of links."""
+"""Tables, tags, rules and link targets."""
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _EMPHASIS: Final = re.compile(r"(`[^`]*`)|\*\*|__(?=\S)|(?<=\S)__|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])")
 _SIGNS: Final = re.compile(r"^(?:[^\w\s`\"'(\[./@-]+\ufe0f?\s*)+")
@@ -19,7 +19,7 @@ _WARNING: Final = re.compile(
     r"^(?:(?:very )?important|critical|mandatory|warning|note|caution|attention|reminder|required|rule)\s*[:!\u2014-]+\s*",
     re.IGNORECASE,
 )
-"""Words in front of a sentence that only make it heard."""
+"""Words before a sentence that only add emphasis."""
 _END: Final = re.compile(r"(?<=[.!?])[)\"']?\s+(?=[\"'(`]?[A-Z0-9`])|(?<=[\u3002\uff01\uff1f])\s*")
 _ABBREVIATION: Final = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|incl|cf)|\b[A-Z])\.$", re.IGNORECASE)
 _BAD: Final = re.compile(
@@ -27,37 +27,37 @@ _BAD: Final = re.compile(
     r"|\N{CROSS MARK}",
     re.IGNORECASE,
 )
-"""Leads of lists of mistakes and of examples: an item there is no instruction."""
+"""Introductions of lists of mistakes or examples, whose items are not instructions."""
 _NOT: Final = re.compile(
     r"^(?:please )?(?:(?:things? (?:to|you should) )?(?:do not|don'?ts?|never|avoid|must not|forbidden|prohibited|not allowed)"
     r"(?: (?:ever )?do)?(?: (?:this|these|any of these|the following(?: things)?))?)\W*$",
     re.IGNORECASE,
 )
-"""Leads of lists of what not to do, bare: without them, an item says the contrary."""
+"""Introductions of lists of forbidden things: without the introduction, an item would mean the opposite."""
 _IS_NOT: Final = re.compile(r"^(?:no|not|never|do not|don'?t|avoid)\b", re.IGNORECASE)
-"""How a sentence, or the lead of a list, begins that says what not to do."""
+"""The beginning of a sentence or an introduction that forbids something."""
 _TIME: Final = re.compile(r"(?:always )?(?:before|after|prior to|at the end of|when)\b", re.IGNORECASE)
-"""How a heading begins that says when the commands below it are to be run."""
+"""The beginning of a heading that says when to run the commands below it."""
 _WHEN: Final = re.compile(r"\b(?:before|after|at the end|whenever|when)\b", re.IGNORECASE)
-_COMMANDS: Final = 3  # More of them below a sentence are a manual
-_COMMAND: Final = 80  # Characters of one
+_COMMANDS: Final = 3  # More commands below a sentence count as a manual
+_COMMAND: Final = 80  # Maximum characters of a command
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Where a reader of lines is."""
+    """The state of a line reader."""
 
     text: list[str] = field(default_factory=list)  # of the paragraph or the item
     indent: int = -1  # of the item, -1 for a paragraph
-    leads: list[tuple[int, str]] = field(default_factory=list)  # above the lists that are open, with their indents
-    lead: str = ""  # a paragraph that ends in a colon: code or a list may follow
+    leads: list[tuple[int, str]] = field(default_factory=list)  # introductions of the open lists, with their indents
+    lead: str = ""  # a paragraph that ends in a colon, before code or a list
     heading: str = ""
     code: list[str] | None = None  # in a fence
     fence: str = ""
-    waits: str = ""  # a sentence whose commands may follow
+    waits: str = ""  # a sentence that commands may follow
 
     def line(self, line: str) -> Iterator[str]:
-        """Take a line, and yield what has ended."""
+        """Process a line, and yield the sentences that it completes."""
         if self.code is not None:
             yield from self._in_code(line)
         elif match := _FENCE.match(line):
@@ -82,7 +82,7 @@ class _Reader:
             self.text.append(line.strip())
 
     def end(self) -> Iterator[str]:
-        """Yield what the end of the text ends."""
+        """Yield the remaining sentences at the end of the text."""
         yield from self._ended()
 
     def _begin_item(self, indent: int, text: str) -> None:
@@ -105,7 +105,7 @@ class _Reader:
             self.code.append(line)
 
     def _ended(self, *, keeps_lead: bool = False, is_before_code: bool = False) -> Iterator[str]:
-        """Yield the sentences of the paragraph or item that has ended."""
+        """Yield the sentences of the completed paragraph or item."""
         if self.waits and not is_before_code and self.text:
             yield self.waits.rstrip(":")
             self.waits = ""
@@ -131,15 +131,15 @@ class _Reader:
 
     @property
     def _is_led(self) -> bool:
-        """Whether a heading says of all below it that it is not to be done."""
+        """Whether a heading applies to the items below it: it forbids them, or ends in a colon."""
         return _NOT.search(self.heading) is not None or self.heading.endswith(":")
 
 
 def sentences(markdown: str) -> Iterator[str]:
-    """Yield the sentences of paragraphs and lists, each in one line.
+    """Yield the sentences of paragraphs and lists, each on one line.
 
-    A sentence that ends in a colon gets the one to three commands of a block of shell code that follows it. An item of
-    a list that is not to be done, as its lead says, begins with "Do not"; lists of bad examples are left out.
+    A sentence that ends in a colon gets the one to three commands of the shell code block after it. An item of a list
+    of forbidden things begins with "Do not". Lists of bad examples are left out.
     """
     reader = _Reader()
     for line in _COMMENT.sub("", markdown).splitlines():
@@ -148,7 +148,7 @@ def sentences(markdown: str) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text without emphasis, the targets of links, and signs in front; code keeps its marks."""
+    """Return a text without emphasis, link targets and leading symbols. Code keeps its backticks."""
     text = _EMPHASIS.sub(lambda match: match[1] or "", _LINK.sub(r"\1", text))
     text = _SIGNS.sub("", " ".join(text.split()))
     return _SIGNS.sub("", _WARNING.sub("", text))
@@ -166,7 +166,7 @@ def split(text: str) -> list[str]:
 
 
 def _led(lead: str, text: str) -> str:
-    """Return an item with the will of its lead."""
+    """Return an item in combination with the introduction of its list."""
     if _NOT.search(lead):
         return text if _IS_NOT.search(text) else f"Do not {text[:1].lower()}{text[1:]}"
     belongs = lead.endswith(":") and (text.startswith("`") or (_IS_NOT.search(lead) and not _IS_NOT.search(text)))

@@ -17,22 +17,22 @@ _WILL: Final = re.compile(
 
 
 def is_negative(text: str) -> bool:
-    """Return whether a sentence forbids something."""
+    """Whether a sentence forbids something."""
     return _NEGATIVE.search(text) is not None
 
 
 def without_will(text: str) -> str:
-    """Return a sentence without the words that forbid or demand: only its matter is left."""
+    """Return a sentence without the words that forbid or demand, so that only its topic is left."""
     return _WILL.sub(" ", text)
 
 
 def contradict(one: Pattern, two: Pattern) -> bool:
-    """Return whether no call can follow both patterns: what one forbids, the other demands, and the other way round."""
+    """Whether no call can follow both patterns: one forbids a call that the other demands."""
     return _forbids(one, two) or _forbids(two, one) or _exclude(one, two)
 
 
 def _forbids(one: Pattern, two: Pattern) -> bool:
-    """Return whether one forbids, whatever else is so, what the other demands, and wants nothing that is the same."""
+    """Whether `one` always forbids a call that `two` demands, and they do not want the same calls."""
     if not _is_plain(one):
         return False
     demanded = two.first or (two.about if _is_plain(two) and one.about else ())
@@ -44,7 +44,7 @@ def _forbids(one: Pattern, two: Pattern) -> bool:
 
 
 def _exclude(one: Pattern, two: Pattern) -> bool:
-    """Return whether one forbids a call with a word, and the other the same call without it."""
+    """Whether one forbids a call with a word, and the other the same call without it."""
     return (
         _is_plain(one)
         and _is_plain(two)
@@ -61,7 +61,7 @@ def _with(first: CallForm, second: CallForm) -> bool:
 
 
 def _covers(form: CallForm, other: CallForm) -> bool:
-    """Return whether the call of the other kind with the fewest words is one of the first."""
+    """Whether the shortest call of the form `other` matches `form`."""
     if not (form.words and other.words):
         return False
     words = (*other.words, *(each.strip("*") for each in other.having[:1]))
@@ -69,5 +69,5 @@ def _covers(form: CallForm, other: CallForm) -> bool:
 
 
 def _is_plain(pattern: Pattern) -> bool:
-    """Return whether each call of a form breaks a pattern; a person's asking is no condition of the call."""
+    """Whether every call of a form breaks a pattern, except for a person's permission."""
     return bool(pattern.broken) and not (pattern.texts or pattern.form or pattern.contents or pattern.first)

@@ -1,4 +1,4 @@
-"""The memories that earlier versions made of calls that the user refused."""
+"""Memories that earlier versions made from calls that the user refused."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,6 @@ from learning_memory_server.model.memory import Memory
 
 
 def preferences_of(memories: Iterable[Memory], project: str) -> list[Memory]:
-    """Return the memories of a project that have a refusal, oldest first."""
+    """Return the memories of a project that come from a refused call, oldest first."""
     found = (each for each in memories if each.refusal and each.project == project)
     return sorted(found, key=lambda each: each.created_at)

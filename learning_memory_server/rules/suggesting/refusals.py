@@ -1,4 +1,4 @@
-"""Calls that the user refused: which words are worth showing again, and what is known of such a call."""
+"""Calls that the user refused: which words can be shown again, and the stored record of such a call."""
 
 from learning_memory_server.lessons.errors.sanitize import tidied
 from learning_memory_server.lessons.errors.transcripts import Refused
@@ -9,13 +9,13 @@ from learning_memory_server.redaction.gate import RedactionGate
 
 
 def can_be_kept(words: str) -> bool:
-    """Return whether words can be shown again: one short and visible line without an address."""
+    """Whether words can be shown again: one short line, printable and without an address."""
     is_line = 0 < len(words) <= limits.REFUSAL_WORDS_MAX and words == one_line(words)
     return is_line and not any(mark in words.casefold() for mark in ("://", "www."))
 
 
 async def refusal_of(refused: Refused, session: str, project: str, folder: str, gate: RedactionGate) -> Refusal:
-    """Return a refusal in a session, by its hash, without secrets and folders of this machine."""
+    """Return the redacted record of a refused call, without folders of this machine; `session` is a hash."""
     given = {"call": tidied(one_line(refused.call), project, folder), "words": refused.words}
     call, words = (await gate.pass_data(given)).data.values()
     return Refusal(refused.tool, shortened(call, limits.COMMAND_MAX), words, refused.at, sessions=(session,))

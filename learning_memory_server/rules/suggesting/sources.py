@@ -1,4 +1,4 @@
-"""The sources of a project's suggestions: files of rules, memories, and the answers of a person."""
+"""The sources of a project's suggestions: instruction files, memories, and a person's answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from learning_memory_server.rules.suggesting.files import sentences_of
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a project's suggestions come from, but for past sessions."""
+    """The sources of a project's suggestions other than past sessions."""
 
     project: str
-    folder: Path | None  # the project's root, where its files of rules are; None if it is not known
-    gate: RedactionGate  # removes secrets from what is shown
-    environment: Mapping[str, str]  # says where the client keeps its files
-    now: datetime  # for answers that were postponed
-    rules: Sequence[Rule] = ()  # all rules of the log: answers, and what other stores brought
-    memories: Iterable[Memory] = ()  # some are preferences that an earlier version kept
+    folder: Path | None  # the project's root with its instruction files; None if unknown
+    gate: RedactionGate  # redacts the texts
+    environment: Mapping[str, str]  # contains the location of the client's files
+    now: datetime  # to compare with the time of postponed answers
+    rules: Sequence[Rule] = ()  # all rules of the log: answers and imported ones
+    memories: Iterable[Memory] = ()  # some are preferences from earlier versions
 
     async def suggested(self, skipped: list[str] | None = None, *, is_dated: bool = True) -> list[Suggestion]:
-        """Return the suggestions of files, memories and other stores, answered or not; git dates lines of files.
+        """Return the suggestions from files, memories and imports, answered or not; `is_dated` looks up dates in git.
 
-        `skipped` gets the files that were not read, each with the reason.
+        Files that are not read are appended to `skipped`, each with the reason.
         """
         said = sentences_of(self.folder, self.environment, skipped, is_dated=is_dated)
         found = await suggestions.of_files(said, self.project, self.gate)
@@ -35,16 +35,16 @@ class Sources:
         return found + suggestions.of_imported(self.rules, self.project)
 
     def left(self, found: Iterable[Suggestion]) -> list[Suggestion]:
-        """Return the suggestions that a person has not answered."""
+        """Return the suggestions without an answer."""
         return suggestions.left(found, self.rules, self.now)
 
     async def waiting(self) -> list[Suggestion]:
-        """Return the suggestions that wait for an answer, near copies as one."""
+        """Return the suggestions without an answer, with near copies merged."""
         return self.left(suggestions.distinct(await self.suggested(is_dated=False))[0])
 
     def accepted(self) -> list[Rule]:
-        """Return the accepted rules of the project whose breaches transcripts show."""
-        # A rule of a folder is judged by where a call runs.
+        """Return the accepted rules of the project whose breaches can be found in transcripts."""
+        # Rules limited to a folder depend on where a call runs, which transcripts do not show.
         return [
             each
             for each in self.rules

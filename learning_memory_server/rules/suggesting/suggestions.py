@@ -1,7 +1,7 @@
-"""Suggestions: sentences that a person has not answered yet. They are computed, and never stored.
+"""Suggestions: sentences without an answer from a person. They are computed on demand, and never stored.
 
-Their order says where a sentence is taken from if it stands in several places: files, memories, kept preferences,
-refused calls, the report, other stores.
+If a sentence comes from several sources, the first in this order is its origin: files, memories, stored preferences,
+refused calls, the report, imports.
 """
 
 import hashlib
@@ -27,23 +27,23 @@ from learning_memory_server.rules.suggesting.preferences import preferences_of
 from learning_memory_server.rules.suggesting.refusals import can_be_kept
 
 _QUESTION: Final = re.compile(r"\?(?:\W|$)")
-PREFIX: Final = "suggestion_"  # Of the id of a suggestion
+PREFIX: Final = "suggestion_"  # Prefix of suggestion ids
 _HEX: Final = 32  # Digits of an id: 128 bits
-_COMMON: Final = 3  # Terms that two sentences have in common at least, if one has another one besides
-_OPEN: Final = (RuleState.ACCEPTED, RuleState.POSTPONED)  # Of a rule in another store, before and after an import
+_COMMON: Final = 3  # Minimum of common terms of two sentences if one has an additional term
+_OPEN: Final = (RuleState.ACCEPTED, RuleState.POSTPONED)  # States of imported rules before and after an import
 _LATER: Final = timedelta(days=limits.LATER_DAYS)
 
 
 def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
-    """Return the id of a suggestion, which is the same each time."""
+    """Return the id of a suggestion, which is deterministic."""
     named = f"{kind}\0{text}\0{project}"
     return f"{PREFIX}{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:_HEX]}"
 
 
 def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = "") -> Suggestion:
-    """Return the suggestion of a sentence, with a pattern if the sentence has one of the common forms.
+    """Return a suggestion for a sentence, with a pattern if the sentence is of a known kind.
 
-    The person said `words`, if the sentence is a part of them.
+    `words` are the person's full words if the sentence is only a part of them.
     """
     words = "" if words == text else shortened(words, limits.RULE_MAX)
     formed = form_of(text)
@@ -55,7 +55,7 @@ def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool =
 
 
 async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate) -> list[Suggestion]:
-    """Return the suggestions of sentences in files: those with a pattern, and those that say what to do."""
+    """Return suggestions for the sentences in files that have a pattern or are explicit instructions."""
     given = {"texts": [each.text for each in found], "words": [each.words for each in found]}
     texts, words = (await gate.pass_data(given)).data.values()
     made = [
@@ -66,7 +66,7 @@ async def of_files(found: Sequence[Sentence], project: str, gate: RedactionGate)
 
 
 def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
-    """Return the suggestions of refused calls with words that may be meant to last; a question says nothing."""
+    """Return suggestions for refused calls with words that may be meant to last. Questions are left out."""
     found = list[Suggestion]()
     for each in refused:
         if text := _lasting(each.words):
@@ -76,7 +76,7 @@ def of_refusals(refused: Iterable[Refusal], project: str) -> list[Suggestion]:
 
 
 def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]:
-    """Return the suggestions of refused calls that an earlier version kept."""
+    """Return suggestions for refused calls that an earlier version stored."""
     found = list[Suggestion]()
     for each in preferences_of(memories, project):
         if each.refusal and (text := _fits(each.refusal.words)):
@@ -86,10 +86,10 @@ def of_preferences(memories: Iterable[Memory], project: str) -> list[Suggestion]
 
 
 def of_report(failing: str, instead: str, at: datetime, project: str) -> Suggestion | None:
-    """Return the suggestion to run another command in place of one that fails, None if they differ in operands only."""
+    """Return a suggestion to replace a failing command by another; None if they differ in operands only."""
     before, after = _name(failing), _name(instead)
     text = f"Use `{' '.join(after)}`, not `{' '.join(before)}`"
-    # A rule that its own remedy breaks, or that is about all of a program, would stop what works.
+    # A rule that its own remedy breaks, or that matches a whole program, would stop working calls.
     if not after or len(before) < 2 or after[: len(before)] == before or len(text) > limits.RULE_MAX:
         return None
     origin, pattern = Origin(OriginKind.REPORT, " ".join(before), at), Pattern((CallForm(before),), (CallForm(after),))
@@ -97,7 +97,7 @@ def of_report(failing: str, instead: str, at: datetime, project: str) -> Suggest
 
 
 def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
-    """Return the suggestions of rules that another store brought, where they apply in a project."""
+    """Return suggestions for the imported rules that apply in a project."""
     return [
         Suggestion(
             suggestion_id(OriginKind.IMPORTED, each.text, "" if each.is_everywhere else project),
@@ -114,7 +114,7 @@ def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
 
 
 def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, str]]:
-    """Return suggestions, near copies as one with all origins, and by the id of each the id of the one it is in."""
+    """Return suggestions with near copies merged, all origins included, and a map from each id to the merged id."""
     kept, matters, places = list[Suggestion](), list[Matter](), dict[str, int]()
     for each in found:
         matter = Matter.of(each)
@@ -125,7 +125,7 @@ def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, s
             matters.append(matter)
             continue
         places.setdefault(each.id, place)
-        # One of which a machine can see breaches stands for the others.
+        # Keep a suggestion with a pattern rather than one without.
         first, second = (each, kept[place]) if each.pattern and not kept[place].pattern else (kept[place], each)
         others = dict.fromkeys((*first.others, second.origin, *second.others))
         kept[place] = replace(first, others=tuple(other for other in others if other != first.origin))
@@ -134,13 +134,13 @@ def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, s
 
 
 def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> list[Suggestion]:
-    """Return the suggestions that no answer silences: a later one is asked again after days, others never are."""
+    """Return the suggestions without an answer. A postponed one returns after some days."""
     said = [
         each
         for each in rules
         if not each.imported and not (each.state is RuleState.POSTPONED and each.changed_at + _LATER <= now)
     ]
-    # A person may have put it in other words than those that were found, with or without keeping these.
+    # A person may have reworded a suggestion when accepting it, with or without keeping the original words.
     ids = {each.suggestion for each in said}
     answers = [Matter.of(each) for each in said]
     answers += [Matter.of(replace(each, text=each.words, pattern=None)) for each in said if each.words]
@@ -149,7 +149,7 @@ def left(found: Iterable[Suggestion], rules: Iterable[Rule], now: datetime) -> l
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """The matter of a sentence, for comparison."""
+    """The content of a sentence, for comparison."""
 
     text: str
     terms: frozenset[str]
@@ -158,12 +158,12 @@ class Matter:
 
     @classmethod
     def of(cls, given: Suggestion | Rule) -> "Matter":
-        """Return the matter of a suggestion or a rule."""
+        """Return the content of a suggestion or a rule."""
         text = given.text.casefold()
         return cls(text, frozenset(terms(without_will(text))), is_negative(text), given.pattern)
 
     def is_same(self, other: "Matter") -> bool:
-        """Return whether two sentences say the same: by their patterns, else by their terms, all but at most one."""
+        """Whether two sentences mean the same: equal patterns, or terms that differ in at most one."""
         if self.text == other.text:
             return True
         if self.pattern and other.pattern:
@@ -171,14 +171,14 @@ class Matter:
         return self.is_negative == other.is_negative and self._is_near(other, least=_COMMON)
 
     def contradicts(self, other: "Matter") -> bool:
-        """Return whether one forbids what the other demands."""
+        """Whether one sentence forbids the act that the other demands."""
         if self.pattern and other.pattern and contradict(self.pattern, other.pattern):
             return True
         return self.is_negative != other.is_negative and self._is_near(other, least=2)
 
     def _is_near(self, other: "Matter", *, least: int) -> bool:
-        """Return whether two sentences have the same terms, or all but one and so many in common."""
-        # A project may have a thousand sentences, which are all compared.
+        """Whether two sentences have the same terms, or differ in one term and share at least `least`."""
+        # A project may have a thousand sentences, all compared with each other.
         both = len(self.terms & other.terms)
         rest = len(self.terms) + len(other.terms) - 2 * both
         return bool(both) and (not rest or (rest == 1 and both >= least))
@@ -188,9 +188,9 @@ Item = Suggestion | Rule
 
 
 def conflicts(new: Iterable[Item], known: Iterable[Rule]) -> list[tuple[Item, Item]]:
-    """Return the pairs of sentences that contradict each other: by their patterns, else by their words.
+    """Return the pairs of sentences that contradict each other, by their patterns or else by their words.
 
-    A pair has an accepted rule of the known ones and a new one, or two new ones.
+    A pair consists of an accepted rule from `known` and a new sentence, or of two new sentences.
     """
     mine = [(each, Matter.of(each)) for each in new]
     accepted = [(each, Matter.of(each)) for each in known if each.is_accepted]
@@ -206,19 +206,19 @@ def _meet(one: Item, two: Item) -> bool:
 
 
 def _lasting(words: str) -> str:
-    """Return the words of a refusal if they can be a rule, and are not about this call alone."""
+    """Return the words of a refusal if they can become a rule; empty if they are about this call only."""
     text = _fits(words)
     return "" if len(ONCE.findall(text)) > len(LASTING.findall(text)) else text
 
 
 def _fits(words: str) -> str:
-    """Return words in one short line without an address, and no question; else nothing."""
+    """Return words as one short line; empty if they are a question or have an address."""
     text = words.strip()
     return fitting(text) if can_be_kept(text) and not _QUESTION.search(text) else ""
 
 
 def _name(command: str) -> tuple[str, ...]:
-    """Return a command's program and sub-commands, nothing if it is more than one plain call."""
+    """Return the program and sub-commands of a command; empty if it is more than one simple call."""
     words = shown_command(command).split()
     plain = next((number for number, word in enumerate(words) if not _is_plain(word)), len(words))
     rest = words[plain:]
