@@ -22,7 +22,6 @@ from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error
 
-
 _TAKEN_BY: Final = "only `learn-from PATH` takes them, PATH being one of these files or a folder of them"
 
 
@@ -64,7 +63,8 @@ class LearnReport:
     @property
     def size(self) -> str:
         """How much there is to keep, in words; empty if there is nothing."""
-        return out.counted(len(self.failures), "failure") if self.failures else ""
+        failed = out.counted(len(self.failures), "failing command")
+        return f"{out.counted(len(self.errors), 'error')} of {failed}" if self.failures else ""
 
     @property
     def what(self) -> str:

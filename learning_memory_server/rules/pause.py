@@ -17,6 +17,11 @@ _ALWAYS: Final = datetime.max.replace(tzinfo=UTC)
 log = structlog.get_logger()
 
 
+def is_over(off_until: datetime | None, now: datetime) -> bool:
+    """Return whether rules that were off until a time, None if they never were, are shown again."""
+    return off_until is None or now >= off_until
+
+
 class RulePause:
     """Until when rules are off: in all sessions, or to the end of those that ran when they were switched off."""
 
@@ -32,6 +37,11 @@ class RulePause:
     def until(self, session: str) -> datetime | None:
         """Return until when rules are off in a session, None if they are not."""
         return _ALWAYS if session in self._sessions else self._until
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether rules are off in some sessions, to the end of these."""
+        return bool(self._sessions)
 
     def begin(self, until: datetime | None, running: Iterable[str]) -> None:
         """Switch rules off until a time, which may be past; None: in the sessions that run, to their end."""

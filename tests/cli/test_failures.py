@@ -48,7 +48,7 @@ def test_json_has_each_failure_of_an_error(run: Any) -> None:
 
 @pytest.mark.usefixtures("journal")
 def test_the_status_counts_failures(run: Any) -> None:
-    assert "failures   2 errors of 4 commands" in run("status").stdout
+    assert "failures   2 errors of 4 failing commands" in run("status").stdout
     document = json.loads(run("status", "--json").stdout)
     assert (document["failures"], document["errors"]) == (4, 2)
     assert json.loads(run("failures", "--json").stdout)["total"] == document["errors"]

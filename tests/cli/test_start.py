@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed, refusal
 from tests.lessons.errors.written import failed, ran, write_transcript
@@ -90,6 +92,15 @@ def test_each_step_is_done_once_and_names_its_undo(run: Run, transcripts: Path) 
     again = run("start", "--yes")
     assert "Cursor already has this server. Nothing to change." in again.stdout
     assert "Kept" not in again.stdout
+
+
+def test_where_something_is_stored_the_undo_names_what_was_kept(run: Run, transcripts: Path, kept: Journal) -> None:
+    write_sessions(transcripts)
+    before = {each.error for each in FailureLog(kept.failures).all()}
+    done = run("start", "--yes")
+    new = {each.error for each in FailureLog(Journal(kept.path).failures).all()} - before
+    (undo,) = (line for line in done.stdout.splitlines() if line.startswith("Undo: learning-memory-server forget "))
+    assert set(undo.split()[3:]) == new
 
 
 @pytest.mark.usefixtures("transcripts")

@@ -255,6 +255,12 @@ def test_one_quiet_line_says_that_something_waits(run: Run) -> None:
     assert json.loads(printed(run("rules", "--json"))) == {"rules": []}
 
 
+def test_start_names_the_review_where_rules_of_a_file_wait(run: Run, past: Path, environment: Any) -> None:
+    shutil.rmtree(Path(environment["HOME"], ".claude", "projects"))
+    assert past.exists()
+    assert "Waiting: 2 in garden for your yes: `learning-memory-server review`\n" in run("start", PATH="").stdout
+
+
 def test_without_a_person_review_lists(run: Run, rules: Any) -> None:
     found = json.loads(printed(run("review", "--json")))
     assert {each["kind"] for each in found["results"]} == {"rule"}

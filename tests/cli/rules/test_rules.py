@@ -155,7 +155,10 @@ def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -
     assert "so nothing of it was run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "pnpm add npm"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "echo npm"))
-    assert "Give either" in refusal(run("rule", "test", kept.id))
+    for words in ((kept.id,), ("npm install zod",)):
+        refused = in_line(refusal(run("rule", "test", *words)))
+        assert "Give the ID of a rule, then a COMMAND or a --file. `learning-memory-server rules` shows" in refused
+    assert "Give either" in refusal(run("rule", "test", kept.id, "npm ci", "--file", "a.py"))
     counts = printed(run("rules", "--json"))
     assert json.loads(counts)["rules"][0]["reminded"] == 2
 
