@@ -37,6 +37,7 @@ from learning_memory_server.system import timeouts
 
 _WEAK: Final = 5  # How many weak ones are shown
 _NEAR_BEST: Final = 0.6  # The share of the best strength that others need, to be no weak ones
+_ADD: Final = "You keep one with: learning-memory-server add TEXT"
 _WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
 
 
@@ -293,7 +294,7 @@ def memories(
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     replaced = replaced_among(kept)
     shown = [memory_views.memory(memory, replaced.get(memory.id, "")) for memory in found[:limit]]
-    nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)}"
+    nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)} {_ADD}"
     return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
 

@@ -184,7 +184,7 @@ def test_the_own_words_can_be_dropped_at_the_yes(
     memory = Path(environment["HOME"], ".claude", "projects", folder_name(past), "memory", "push.md")
     memory.parent.mkdir()
     memory.write_text(f"---\ntype: feedback\ndescription: {LONG}\n---\n", "utf-8")
-    person("review", typed=(f"{key} all",))
+    assert "d yes, but keep only the sentence" in person("review", typed=(f"{key} all",))
     kept = {each.origin.kind: each for each in rules() if each.state is RuleState.ACCEPTED}
     refused, said = kept[OriginKind.REFUSAL], kept[OriginKind.MEMORY]
     assert refused.origin.at

@@ -67,6 +67,13 @@ def test_a_rule_that_demands_what_another_forbids_retires_it(person: Typed, log:
     assert {each.text: each.state for each in log()} == {old: RuleState.RETIRED, new: RuleState.ACCEPTED}
 
 
+def test_the_demand_of_a_sentence_that_also_forbids_contradicts_nothing(person: Typed, log: Any) -> None:
+    person("rule", "add", "Always use pnpm", typed=("y",))
+    assert "contradicts" not in person("rule", "add", "We use pnpm, not npm", typed=("y",))
+    assert "contradicts" in person("rule", "add", "Always use npm", typed=("n",))
+    assert {each.state for each in log()} == {RuleState.ACCEPTED}
+
+
 def test_rules_are_never_shared(run: Run, kept: Rule) -> None:
     assert "There is no value" in refusal(run("share", kept.id, "--yes"))
 
@@ -210,6 +217,14 @@ def test_a_rule_is_retired_and_its_sentence_can_come_back(person: Typed, kept: R
 def test_a_sentence_has_letters_that_can_be_seen(person: Typed, log: Any, text: str) -> None:
     assert "TEXT: " in person("rule", "add", text, status=1)
     assert log() == []
+
+
+def test_an_edit_that_no_call_can_break_any_more_needs_a_yes(person: Typed, log: Any) -> None:
+    person("rule", "add", "We use pnpm, not npm", typed=("",))
+    (rule,) = log()
+    shown = person("rule", "edit", rule.id, "always use pnpm", typed=("",))
+    assert "It was: We use pnpm, not npm [y/N]" in shown
+    assert log() == [rule]
 
 
 @pytest.mark.parametrize("name", ["id", "short", "four"])
