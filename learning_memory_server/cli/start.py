@@ -223,6 +223,11 @@ def uninstall(
     """
     settings = open_settings()
     journal = Journal(settings.journal_directory)
+    if out.is_for_people() and not (yes or out.can_ask()):
+        out.notice(_REFUSAL)
+        clients = dict.fromkeys(CLIENTS, "skipped")
+        left = journal.size() > 0
+        return Result({"clients": clients, "removed": [], "exported": None, "data_left": left}, succeeded=False)
     clients = _with_each_client(lambda client: "removed" if remove_from(client, yes=yes, if_there=True) else "absent")
     question = f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?"
     document: dict[str, Any] = {"clients": clients, "removed": [], "exported": None, "data_left": journal.size() > 0}
@@ -240,6 +245,8 @@ def uninstall(
     if settings.qdrant_url:
         out.notice(f"Points on the server stay until: learning-memory-server migrate --leave {settings.qdrant_url}")
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
+    if others := [name for name in _DATA if os.path.lexists(settings.storage_path / name)]:
+        out.say(f"In {_shown(settings.storage_path)} stay, too: {', '.join(others)}.")
     with suppress(OSError):
         config_file().parent.rmdir()  # Empty, unless a person has settings there
     if config_file().exists():

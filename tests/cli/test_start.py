@@ -139,6 +139,9 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     done = printed(run("uninstall", "--yes"))
     assert "Cursor no longer has this server." in done
     assert f"Your data stays in {storage / 'journal'}." in done
+    (others,) = (line for line in done.splitlines() if line.startswith(f"In {storage} stay, too: "))
+    assert "shared.json" in others
+    assert "refusals.json" in others
     assert list(cursor.iterdir()) == []
     assert list(copilot.rglob("*.*")) == []
     assert not (storage / "index").exists()
