@@ -25,6 +25,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.rule import Rule
 from learning_memory_server.model.trigger import RESUMED, Trigger
 from learning_memory_server.model.value import Value
+from learning_memory_server.rules.pause import is_over
 from learning_memory_server.rules.session import Meeting, RuleSession, met_again
 
 if TYPE_CHECKING:
@@ -199,8 +200,11 @@ class Advisor:
         agent = caller.agent or MAIN_AGENT
         since = state.context_since if agent == MAIN_AGENT else None
         shown = self.log.shown_to(state.context, agent, since)
-        has_rules = state.rules_off_until is None or self.clock() >= state.rules_off_until
-        return Situation(trigger, caller, self.room.lessons, shown, state.loaded, has_rules)
+        return Situation(trigger, caller, self.room.lessons, shown, state.loaded, self.has_rules(state))
+
+    def has_rules(self, state: SessionState) -> bool:
+        """Return whether rules are shown in a session now."""
+        return is_over(state.rules_off_until, self.clock())
 
     def _line(self, trigger: Trigger, caller: Caller, context: str) -> Advice:
         """Return the log line for a trigger, without items."""

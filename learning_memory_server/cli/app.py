@@ -97,6 +97,11 @@ _OTHER_NAMES: Final = {
     "init": "`start`",
     "find": "`search`",
     "ls": "`list`",
+    "version": "`--version`",
+    "update": "what installed it: docs/how-to/install.md says how",
+    "upgrade": "what installed it: docs/how-to/install.md says how",
+    "restart": "`hub stop`: the next session starts another hub",
+    "serve": "`learning-memory-server` without a command, as clients do",
 }
 """Names that people may try, and the command to use instead."""
 

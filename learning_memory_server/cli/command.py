@@ -171,7 +171,7 @@ def chosen_project(name: _Name, stored: "Offline", given: str = "--project") -> 
     return here
 
 
-_DAYS: Final = {"today": "0d", "yesterday": "1d"}
+_DAYS: Final = {"today": "0d", "yesterday": "1d", "last week": "1w"}
 _AGO: Final = re.compile(r"(\d{1,4})([dw])")
 
 

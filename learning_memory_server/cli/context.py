@@ -9,11 +9,13 @@ from learning_memory_server.advice.room import room_of_starts
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.given import given_last
 from learning_memory_server.cli.listing import next_step
+from learning_memory_server.cli.rules.status import paused_words
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.applying import Rules
+from learning_memory_server.rules.pause import PAUSE, RulePause, is_over
 from learning_memory_server.server.claims import caller_of
 
 commands = command.Commands()
@@ -55,11 +57,15 @@ async def context() -> command.Result:
     names = Names(lessons)
     rules = Rules(stored.rule_log, stored.rule_counts, RedactionGate(), utc_now)
     place = place_of(names, str(folder_of(os.environ)), caller.folder)
-    # No client session runs this, so all open entries belong to others.
-    text = await room_of_starts(lessons, names, stored.entry_notes, rules).context(caller, place, tool="")
+    # No session of a client runs this, so all open entries are of others.
+    has_rules = is_over(RulePause(settings.storage_path / PAUSE).until(session=""), utc_now())
+    room = room_of_starts(lessons, names, stored.entry_notes, rules)
+    text = await room.context(caller, place, tool="", has_rules=has_rules)
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()
+    if paused := paused_words(settings, utc_now()):
+        out.remark(paused)
     if not text:
         nothing = f"A new session of {out.one_line(short_name(caller.project))} gets no context"
         out.remark(f"{nothing}: no entry is open, and no lesson is about its branch or files. {next_step(stored)}")

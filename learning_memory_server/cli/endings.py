@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, TextIO, cast
 import typer
 from typer.core import TyperGroup
 
+from learning_memory_server.cli.help import about
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, OutputError
 from learning_memory_server.system.ending import INTERRUPTED, describe_exception
 from learning_memory_server.system.paths import APPLICATION
@@ -31,40 +32,48 @@ class FailuresAsSentences(TyperGroup):
         """Record whether `--json` is given, for any command and even if other options are invalid."""
         options = args[: args.index("--")] if "--" in args else args
         ctx.meta[_AS_JSON] = "--json" in options
-        return super().parse_args(ctx, args)
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        with _failures_as_sentences(as_json=ctx.meta[_AS_JSON]):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        as_json: bool = ctx.meta[_AS_JSON]
-        try:
+        with _failures_as_sentences(as_json=ctx.meta[_AS_JSON]):
             return super().invoke(ctx)
-        except OutputError as error:
-            raise typer.Exit(_status_without_output(error)) from None
-        except LearningMemoryError as error:
-            _show(error, as_json=as_json)
-            raise typer.Exit(1) from None
-        except typer.Abort as error:
-            # A prompt converts Ctrl-C to this exception, too.
-            if isinstance(error.__context__, KeyboardInterrupt):
-                raise typer.Exit(INTERRUPTED) from None
-            raise
-        except Exception as error:
-            # Typer ends commands with these exceptions, and reports invalid options.
-            if type(error).__module__.partition(".")[0] in {"click", "typer"}:
-                context = getattr(error, "ctx", None)
-                if not (context and hasattr(error, "format_message")) or type(error).__name__ == "NoArgsIsHelpError":
-                    raise
-                said = _in_words(error, context)
-                _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
-                raise typer.Exit(_WRONG_USE) from None
-            # Tracebacks get copied into reports, and messages may contain texts, paths and URLs.
-            facts = describe_exception(error)
-            places = ", ".join(facts["frames"][-_PLACES:])
-            _show(
-                LearningMemoryError(f"The command failed unexpectedly: {facts['type']}.", hint=f"It passed {places}."),
-                as_json=as_json,
-            )
-            raise typer.Exit(1) from None
+
+
+@contextmanager
+def _failures_as_sentences(*, as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except OutputError as error:
+        raise typer.Exit(_status_without_output(error)) from None
+    except LearningMemoryError as error:
+        _show(error, as_json=as_json)
+        raise typer.Exit(1) from None
+    except typer.Abort as error:
+        # A prompt turns Ctrl-C into this, too.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise typer.Exit(INTERRUPTED) from None
+        raise
+    except Exception as error:
+        # How typer ends a command, and what it says of wrong options.
+        if type(error).__module__.partition(".")[0] in {"click", "typer"}:
+            context = getattr(error, "ctx", None)
+            if not (context and hasattr(error, "format_message")) or type(error).__name__ == "NoArgsIsHelpError":
+                raise
+            said = _in_words(error, context)
+            _show(InvalidInputError(said, hint=f"Help: {context.command_path} --help"), as_json=as_json)
+            raise typer.Exit(_WRONG_USE) from None
+        # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
+        facts = describe_exception(error)
+        places = ", ".join(facts["frames"][-_PLACES:])
+        _show(
+            LearningMemoryError(f"The command failed unexpectedly: {facts['type']}.", hint=f"It passed {places}."),
+            as_json=as_json,
+        )
+        raise typer.Exit(1) from None
 
 
 def _in_words(error: Any, context: Any) -> str:
@@ -84,7 +93,7 @@ def _in_words(error: Any, context: Any) -> str:
         return f"{extra[1]!r} is not expected here. Usage: {usage}"
     # For a missing argument, list the possible values.
     if type(error).__name__ == "MissingParameter":
-        return f"{said} {getattr(error.param, 'help', '')}".strip()
+        return f"{said.partition(' Choose from')[0]} {about(error.param)}".strip()
     return said
 
 

@@ -2,6 +2,7 @@
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.listing import Facts, View, listed
+from learning_memory_server.lessons.errors.figures import plain_command
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.views.failure_views import repeated_error
@@ -44,7 +45,9 @@ def worked_next(error: View) -> str:
     if "followed" not in error:
         return ""
     share = f"in {error['followed_in']}/{error['sessions']} sessions"
-    return f"`{error['followed']}` worked next {share}; the error stayed away in {error['stayed_away']}"
+    is_same = plain_command(error["followed"]) == plain_command(error["command"])
+    what = "the same command then worked" if is_same else f"`{error['followed']}` worked next"
+    return f"{what} {share}; the error stayed away in {error['stayed_away']}"
 
 
 def error_with_id(error: View) -> out.Record:

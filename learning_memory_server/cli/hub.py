@@ -184,7 +184,10 @@ def _status_facts(
         ),
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
-        ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
+        (
+            "failures",
+            f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'failing command')}",
+        ),
         *_last_session(document["last_session"]["shown"]),
         ("shown", advice_views.in_words(document["shown"])),
         ("rules", rules_status.in_words(document["rules"])),

@@ -35,6 +35,8 @@ def list_(
     entries = stored.collector.list_resolved(query)
     is_none = not entries and query == EntryQuery()
     nothing = f"No resolved entries yet. {next_step(stored)}" if is_none else "No resolved entries match."
+    if is_none and stored.failure_log.errors():
+        nothing += " `learning-memory-server failures` lists errors of commands."
     notes = notes_here(entries[:limit], stored)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     projects = stored.collector.timeline.projects()

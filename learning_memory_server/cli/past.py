@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
@@ -22,15 +22,17 @@ from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error
 
+_TAKEN_BY: Final = "only `learn-from PATH` takes them, PATH being one of these files or a folder of them"
+
 
 class LeftOut(Enum):
     """The reasons to leave a transcript out."""
 
     EXCLUDED = "of folders that the setting `exclude` leaves out"
     OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
-    GONE_FOLDERS = "of folders that are gone; name one to take it"
-    EARLIER = "of sessions that ran there before the git directory was made; name one to take it"
-    WITHOUT_FOLDER = "without a folder; name one to take it"
+    GONE_FOLDERS = f"of folders that are gone; {_TAKEN_BY}"
+    EARLIER = f"of sessions that ran there before the git directory was made; {_TAKEN_BY}"
+    WITHOUT_FOLDER = f"without a folder; {_TAKEN_BY}"
 
 
 @dataclass(slots=True)
@@ -60,8 +62,9 @@ class LearnReport:
 
     @property
     def size(self) -> str:
-        """The number of failures to store, in words; empty if there are none."""
-        return out.counted(len(self.failures), "failure") if self.failures else ""
+        """How much there is to keep, in words; empty if there is nothing."""
+        failed = out.counted(len(self.failures), "failing command")
+        return f"{out.counted(len(self.errors), 'error')} of {failed}" if self.failures else ""
 
     @property
     def what(self) -> str:
@@ -102,8 +105,8 @@ class LearnReport:
         """Print how many transcripts and commands are left out, and why."""
         if self.older:
             out.say(
-                f"Left out: {self.older_sessions}. A person is asked by: learning-memory-server report. One of them is "
-                "read by: learning-memory-server learn-from FILE"
+                f"Left out: {self.older_sessions}. In a terminal, `report` asks once whether to read them; `learn-from FILE` "
+                "reads one."
             )
         for why in filter(self.left_out.get, LeftOut):
             if why is LeftOut.EARLIER and self.older:

@@ -35,9 +35,10 @@ from learning_memory_server.server.views.found_views import found_views
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system import timeouts
 
-_WEAK: Final = 5  # Maximum number of weak results
-_NEAR_BEST: Final = 0.6  # Minimum strength of a result that is not weak, relative to the best
-_WITHOUT_LESSON: Final = 0.8  # Factor for the strength of a result without a lesson
+_WEAK: Final = 5  # How many weak ones are shown
+_NEAR_BEST: Final = 0.6  # The share of the best strength that others need, to be no weak ones
+_ADD: Final = "You keep one with: learning-memory-server add TEXT"
+_WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
 
 
 class HitKind(StrEnum):
@@ -293,7 +294,7 @@ def memories(
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     replaced = replaced_among(kept)
     shown = [memory_views.memory(memory, replaced.get(memory.id, "")) for memory in found[:limit]]
-    nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)}"
+    nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)} {_ADD}"
     return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
 

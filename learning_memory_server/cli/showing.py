@@ -278,15 +278,17 @@ async def clusters(
                 found = await connection.call_for_all(
                     "get_clusters", "clusters", axis=each, project=project, include_noise=noise
                 )
-            except InsufficientDataError:
-                if each is axis or each is _AXES[-1]:
-                    raise
+            except InsufficientDataError as error:
+                found = {"axis": each.value, "clusters": [], "explanation": error.message}
             if found.get("clusters"):
                 break
-    if axis is None:
-        out.say(f"On axis {found['axis']}:", "bold")
     document = {name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}}
-    _show_clusters(found)
+    if "total" in found:
+        if axis is None:
+            out.say(f"On axis {found['axis']}:", "bold")
+        _show_clusters(found)
+    else:
+        out.say(f"No clusters yet. {found['explanation']}")
     return command.Result({**document, "count": len(found["clusters"])})
 
 

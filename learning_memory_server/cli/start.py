@@ -34,6 +34,7 @@ from learning_memory_server.cli.maintenance.exporting import backed_up
 from learning_memory_server.cli.maintenance.learning import read_lesson
 from learning_memory_server.cli.past import LearnReport
 from learning_memory_server.cli.rules.report import ask_about, document_of, show_report
+from learning_memory_server.cli.rules.waiting import show_waiting
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -84,6 +85,7 @@ async def start(
     lesson = await _learn(settings, project, yes=yes)
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
+    await show_waiting(Offline(settings))
     succeeded = not {"refused", "failed"}.intersection(clients.values())
     document = {
         "clients": clients,
@@ -111,10 +113,16 @@ async def _learn(settings: Settings, project: str, *, yes: bool) -> LearnReport:
     question = f"Keep {lesson.size}, so that `failures` and `dashboard` list them for you?"
     if out.agrees(question, refusal, yes=yes):
         await lesson.keep(settings)
-        _show_undo(f"forget {'--project current' if is_first else 'with the ids that `failures` shows'}")
+        _show_undo(f"forget {'--project current' if is_first else _ids_of(lesson)}")
     else:
         out.say("Skipped: nothing was kept.")
     return lesson
+
+
+def _ids_of(lesson: LearnReport) -> str:
+    """Return the ids of the errors that were kept, to be typed; of many, where they are shown."""
+    ids = [known[-1].error for known in lesson.errors]
+    return " ".join(ids) if len(ids) <= out.SHOWN else "with the ids that `failures` shows"
 
 
 def _set_up_clients(*, yes: bool) -> dict[str, str]:
@@ -215,6 +223,11 @@ def uninstall(
     """
     settings = open_settings()
     journal = Journal(settings.journal_directory)
+    if out.is_for_people() and not (yes or out.can_ask()):
+        out.notice(_REFUSAL)
+        clients = dict.fromkeys(CLIENTS, "skipped")
+        left = journal.size() > 0
+        return Result({"clients": clients, "removed": [], "exported": None, "data_left": left}, succeeded=False)
     clients = _with_each_client(lambda client: "removed" if remove_from(client, yes=yes, if_there=True) else "absent")
     question = f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?"
     document: dict[str, Any] = {"clients": clients, "removed": [], "exported": None, "data_left": journal.size() > 0}
@@ -232,6 +245,8 @@ def uninstall(
     if settings.qdrant_url:
         out.notice(f"Points on the server stay until: learning-memory-server migrate --leave {settings.qdrant_url}")
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
+    if others := [name for name in _DATA if os.path.lexists(settings.storage_path / name)]:
+        out.say(f"In {_shown(settings.storage_path)} stay, too: {', '.join(others)}.")
     with suppress(OSError):
         config_file().parent.rmdir()  # Empty, unless a person has settings there
     if config_file().exists():

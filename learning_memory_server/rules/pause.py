@@ -17,6 +17,11 @@ _ALWAYS: Final = datetime.max.replace(tzinfo=UTC)
 log = structlog.get_logger()
 
 
+def is_over(off_until: datetime | None, now: datetime) -> bool:
+    """Return whether rules that were off until a time, None if they never were, are shown again."""
+    return off_until is None or now >= off_until
+
+
 class RulePause:
     """The pause of rules: for all sessions until a time, or for the sessions that ran when it began."""
 
@@ -32,6 +37,11 @@ class RulePause:
     def until(self, session: str) -> datetime | None:
         """Return the end of the pause for a session, None if rules are on."""
         return _ALWAYS if session in self._sessions else self._until
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether rules are off in some sessions, to the end of these."""
+        return bool(self._sessions)
 
     def begin(self, until: datetime | None, running: Iterable[str]) -> None:
         """Switch rules off until a time, which may be past; with None, until the running sessions end."""

@@ -285,7 +285,8 @@ class Calls:
         if pattern := await self._exclusion.find(folder):
             return sentence_of(pattern, folder)
         place = await self._advisor.observer.place(folder, folder) if folder else ""
-        return await self._advisor.room.context(self.caller, place)
+        has_rules = self._advisor.has_rules(self._advisor.sessions.hear(self.caller, ""))
+        return await self._advisor.room.context(self.caller, place, has_rules=has_rules)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""

@@ -33,6 +33,19 @@ def test_errors_are_listed_the_last_seen_first(run: Any) -> None:
     assert "`python3 -m pytest tests/beds.py` worked next in 3/3 sessions; the error stayed away in 3" in second
 
 
+def test_a_command_that_worked_the_second_time_is_no_remedy(run: Run, storage: Path) -> None:
+    log = FailureLog(Journal(storage / "journal").failures)
+    name = failure_id("garden", "lint failed", "s1", "mise run lint")
+    log.add(Failure(name, "garden", "s1", "lint failed", "mise run lint", NOON, "mise run lint 2>&1", times=1))
+    assert " the same command then worked in 1/1 sessions; the error stayed away in 1" in printed(run("failures"))
+    assert "worked next" not in printed(run("show", error_id("garden", "lint failed")))
+
+
+@pytest.mark.usefixtures("journal")
+def test_where_no_entry_is_resolved_the_list_names_the_failures(run: Run) -> None:
+    assert "`learning-memory-server failures` lists errors of commands." in printed(run("list"))
+
+
 @pytest.mark.usefixtures("journal")
 def test_json_has_each_failure_of_an_error(run: Any) -> None:
     document = json.loads(run("failures", "--limit", "2", "--json").stdout)
@@ -48,7 +61,7 @@ def test_json_has_each_failure_of_an_error(run: Any) -> None:
 
 @pytest.mark.usefixtures("journal")
 def test_the_status_counts_failures(run: Any) -> None:
-    assert "failures   2 errors of 4 commands" in run("status").stdout
+    assert "failures   2 errors of 4 failing commands" in run("status").stdout
     document = json.loads(run("status", "--json").stdout)
     assert (document["failures"], document["errors"]) == (4, 2)
     assert json.loads(run("failures", "--json").stdout)["total"] == document["errors"]

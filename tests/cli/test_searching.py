@@ -76,6 +76,14 @@ def test_a_goal_that_fits_into_no_reply_does_not_end_a_search(run: Any, storage:
     assert "1 found, mode: hybrid" in found.stdout
 
 
+@pytest.mark.usefixtures("kept")
+def test_a_memory_that_nothing_corrects_is_not_called_replaced(run: Any) -> None:
+    assert "replaced by" not in printed(run("search", "SQLite over Postgres", "--lexical"))
+    found = json.loads(printed(run("search", "SQLite over Postgres", "--lexical", "--json")))["memories"]
+    assert found
+    assert all("replaced_by" not in memory for memory in found)
+
+
 @pytest.mark.parametrize("options", [[], ["--lexical"]])
 @pytest.mark.parametrize(
     ("query", "answer", "kind"),

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed, refusal
 from tests.lessons.errors.written import failed, ran, write_transcript
@@ -92,6 +94,15 @@ def test_each_step_is_done_once_and_names_its_undo(run: Run, transcripts: Path) 
     assert "Kept" not in again.stdout
 
 
+def test_where_something_is_stored_the_undo_names_what_was_kept(run: Run, transcripts: Path, kept: Journal) -> None:
+    write_sessions(transcripts)
+    before = {each.error for each in FailureLog(kept.failures).all()}
+    done = run("start", "--yes")
+    new = {each.error for each in FailureLog(Journal(kept.path).failures).all()} - before
+    (undo,) = (line for line in done.stdout.splitlines() if line.startswith("Undo: learning-memory-server forget "))
+    assert set(undo.split()[3:]) == new
+
+
 @pytest.mark.usefixtures("transcripts")
 def test_a_project_without_sessions_is_told_so(run: Run) -> None:
     done = run("start", "--yes")
@@ -130,6 +141,9 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     done = printed(run("uninstall", "--yes"))
     assert "Cursor no longer has this server." in done
     assert f"Your data stays in {storage / 'journal'}." in done
+    (others,) = (line for line in done.splitlines() if line.startswith(f"In {storage} stay, too: "))
+    assert "shared.json" in others
+    assert "refusals.json" in others
     assert list(cursor.iterdir()) == []
     assert list(copilot.rglob("*.*")) == []
     assert not (storage / "index").exists()

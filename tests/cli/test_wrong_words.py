@@ -19,10 +19,18 @@ from tests.support import start
         ("learn-from --since 3d", "No such option: --since. It has --all, --json, --report, --yes."),
         ("status --jsn", "No such option: --jsn. Did you mean --json?"),
         ("list 3", "'3' is not expected here. Usage: root list [options]"),
+        ("resolve x", "Missing argument 'OUTCOME'. How it ended. One of confirmed, falsified, abandoned."),
+        ("--foo", "No such option: --foo. It has "),
+        ("--direct --foo", "No such option: --direct. It has "),
+        ("version", "There is no command 'version'. Use `--version`."),
+        ("update", "There is no command 'update'. Use what installed it: docs/how-to/install.md says how."),
+        ("upgrade", "There is no command 'upgrade'. Use what installed it: docs/how-to/install.md says how."),
+        ("restart", "There is no command 'restart'. Use `hub stop`: the next session starts another hub."),
+        ("serve", "There is no command 'serve'. Use `learning-memory-server` without a command, as clients do."),
     ],
 )
 def test_only_what_a_command_has_is_offered(words: str, said: str, run: Run) -> None:
-    assert f"error: {said}\n" in refusal(run(*words.split()), 2)
+    assert f"error: {said}" in refusal(run(*words.split()), 2)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +54,26 @@ def test_only_what_a_command_has_is_offered(words: str, said: str, run: Run) -> 
 )
 def test_what_was_named_is_looked_for_first(words: str, said: str, run: Run) -> None:
     assert said in in_line(refusal(run(*words.split())))
+
+
+def test_a_setting_is_shown_by_its_name_with_how_to_change_it(run: Run) -> None:
+    shown = printed(run("settings", "questions"))
+    assert shown.startswith("questions  = ")
+    assert shown.count("(default)") == 1
+    assert "To change one, write `name = value` into" in shown
+    assert "There is no setting 'question'. Did you mean questions?" in in_line(refusal(run("settings", "question")))
+
+
+def test_last_week_is_a_date(run: Run) -> None:
+    assert printed(run("list", "--since", "last week")) == printed(run("list", "--since", "1w"))
+
+
+def test_without_a_terminal_uninstalling_says_so_once(run: Run, environment: dict[str, str]) -> None:
+    for name in (".cursor", ".copilot"):
+        Path(environment["HOME"], name).mkdir()
+    printed(run("setup", "cursor", "--yes"))
+    done = run("uninstall", PATH="")
+    assert (done.exit_code, in_line(done.output).count("terminal to ask on")) == (1, 1)
 
 
 def test_a_file_of_something_else_is_named_as_that(run: Run, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_readme_shows_what_the_program_says_of_rules(person: Typed, run: Run
         text for language, text in FENCE.findall((ROOT / "README.md").read_text("utf-8")) if language == "text"
     )
 
-    lines, _, answer = report.partition("\n")[2].rpartition("Remind agents at these calls?")
+    lines, _, answer = report.partition("\n")[2].rpartition("Remind agents of which lines?")
     assert _plain(lines) in _plain(printed(run("report")))
     assert "1 rule kept" in person("report", typed=(answer.split()[-1],))
     assert _plain(asyncio.run(_play(storage))) == _plain(read)

@@ -81,6 +81,8 @@ def doctor(
         out.say(f"\nNo problems; {out.counted(warnings, 'warning')}.", "bold yellow")
     else:
         out.say("\nEverything is in order.", "bold green")
+    if not problems and {each.level for each in findings if each.topic == "client"} == {Level.INFO}:
+        out.say("But no client has the memory yet.", "bold yellow")
     found, repairs = (
         [fields(("level", "topic", "sentence"), each, sentence=out.one_line(each.sentence)) for each in some]
         for some in (findings, repaired)

@@ -13,7 +13,7 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.cli.rules.finding import find_rule
 from learning_memory_server.cli.rules.person import only_you
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
 from learning_memory_server.journal.archive.writing import list_backups, remove_unfinished_backups
@@ -91,8 +91,16 @@ async def forget(
 def _whole(stored: command.Offline, name: str) -> str:
     """Return the id of a rule for its full or short id, as shown by `rules`; any other id unchanged."""
     logs = (stored.value_log, stored.memory_log, stored.failure_log)
-    is_other = not _SHORT(name) or any(log.find(name) for log in logs) or stored.collector.look_up([name]).found
-    return name if is_other else find_rule(stored, name).id
+    if not _SHORT(name) or any(log.find(name) for log in logs) or stored.collector.look_up([name]).found:
+        return name
+    try:
+        return find_rule(stored, name).id
+    except NotFoundError as error:
+        alike = [each.id for each in stored.memory_log.all() if each.id.startswith(name)]
+        if not alike:
+            raise
+        whole = ", ".join(alike[: out.SHOWN])
+        raise NotFoundError(error.message, hint=f"Of a memory, give the whole id: {whole}.") from None
 
 
 def _forgotten(found: dict[str, Any], done: dict[str, Any] | None) -> dict[str, Any]:

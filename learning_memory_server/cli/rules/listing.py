@@ -10,8 +10,9 @@ from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Offline, Result, current_project, open_settings
 from learning_memory_server.cli.listing import Facts
 from learning_memory_server.cli.rules.person import only_you
+from learning_memory_server.cli.rules.status import paused_words
 from learning_memory_server.cli.rules.waiting import show_waiting
-from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.moment import as_seen, utc_now
 from learning_memory_server.model.rule import Rule, RuleState
 from learning_memory_server.rules.log import Fared
 from learning_memory_server.server.views import rule_views
@@ -63,6 +64,8 @@ async def rules(
     found = rules_of(stored, current_project(settings))
     fared = stored.rule_counts.fared(found)
     shown = [each for each in found if each.state is RuleState.ACCEPTED or every]
+    if paused := paused_words(settings, utc_now()):
+        out.say(paused, "yellow")
     out.records(_record(each, fared[each.id]) for each in shown)
     if not shown:
         out.say('No rules here yet. To make one: learning-memory-server rule add "We use pnpm, not npm"')

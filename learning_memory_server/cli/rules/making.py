@@ -182,7 +182,8 @@ async def edit(
     new = reworded(old, sentence(settings, " ".join(text)))
     out.facts(facts_of(new))
     _show_bounds(new, "It is no longer enforced." if old.is_enforced and not new.is_enforced else "")
-    if not accepts(f"Change this rule? It was: {old.text}"):
+    loses_calls = old.pattern is not None and new.pattern is None
+    if not accepts(f"Change this rule? It was: {old.text}", enter=not loses_calls):
         out.say("Nothing was changed.")
         return
     async with open_connection(settings, "rule edit") as connection:

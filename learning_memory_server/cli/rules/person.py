@@ -25,10 +25,10 @@ def only_you(*words: str) -> None:
     )
 
 
-def accepts(question: str) -> bool:
-    """Ask a person, with yes as the default: the person has typed the command for this purpose."""
+def accepts(question: str, *, enter: bool = True) -> bool:
+    """Ask a person, for whom Enter is a yes: the command was typed for this; `enter` says if it is a no."""
     asked = textwrap.fill(out.text_lines(question), out.stderr().width - len(" [Y/n]: n"))
-    return typer.confirm(asked, default=True, err=True)
+    return typer.confirm(asked, default=enter, err=True)
 
 
 def _quoted(word: str) -> str:

@@ -15,9 +15,9 @@ from learning_memory_server.rules.past.report import Line, LineKind, PastReport
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import figures
 
-_QUESTION: Final = "Remind agents at these calls? (numbers, Enter for none)"
-_SKIPPED: Final = 5  # Maximum number of unread files listed by name
-_LABEL: Final = 14  # Minimum columns of a label
+_QUESTION: Final = "Remind agents of which lines? (numbers, Enter for none)"
+_SKIPPED: Final = 5  # Files that were not read, by name
+_LABEL: Final = 14  # Columns of a label, of which longer ones have more
 
 
 def show_report(report: PastReport, place: Path, what: str = "project") -> None:

@@ -32,9 +32,9 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
 from learning_memory_server.sharing.review import Answerable
 
-_MOST: Final = 10  # Maximum number of questions at a time: people read no more with care
-_SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # For a lesson
-_KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, without my words", "u": "undo"}
+_MOST: Final = 10  # How many are asked about at once: a person reads no more with care
+_SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
+_KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, but keep only the sentence", "u": "undo"}
 _OF_RULES: Final = "yenld"
 ANSWERS: Final = {"yes": "y", "no": "n", "later": "l", "undo": "u"}  # Words of the command line, with their keys
 
@@ -129,7 +129,8 @@ async def review(
         if not items or not out.is_a_person():
             return _listed(items)
         left = len(items) - await _answer_all(settings, items[:_MOST], past, project)
-    out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
+    still = f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all."
+    out.say(still if left else "Nothing waits any more.")
     return Result({"waiting": left})
 
 

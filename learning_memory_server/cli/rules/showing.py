@@ -11,9 +11,11 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access import open_connection
 from learning_memory_server.cli.command import Commands, Offline, current_project, open_settings
 from learning_memory_server.cli.rules.finding import IdArgument, find_rule
+from learning_memory_server.cli.rules.status import paused_words
 from learning_memory_server.cli.showing import Fact
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import folder_of
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleState, Unattended
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
@@ -108,8 +110,12 @@ async def attempt(
     To try a command that has --file, --text or --help itself, put the command
     in quotes.
     """
-    if bool(command) is bool(file):
+    if command and file:
         raise InvalidInputError("Give either a COMMAND or a --file.")
+    if not (command or file):
+        raise InvalidInputError(
+            "Give the ID of a rule, then a COMMAND or a --file.", hint="`learning-memory-server rules` shows the ids."
+        )
     settings = open_settings()
     found = find_rule(Offline(settings), name)
     if found.state is not RuleState.ACCEPTED:
@@ -122,3 +128,5 @@ async def attempt(
     if asks:
         out.say("You are asked, in Claude Code:", "bold")
     out.say(seen or f"Nothing: this does not break the rule. Agents see it {rule_views.when_of(found)}.")
+    if paused := paused_words(settings, utc_now()):
+        out.say(paused, "yellow")

@@ -9,6 +9,8 @@ from learning_memory_server.cli.command import Offline
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.rule import Rule, RuleCount
 from learning_memory_server.rules.log import total
+from learning_memory_server.rules.pause import PAUSE, RulePause, is_over
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
 
 _WEEK: Final = timedelta(days=7)
@@ -35,12 +37,12 @@ def week_of(stored: Offline, now: datetime) -> list[dict[str, Any]]:
 
 
 def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
-    """Return the lines to show first: calls that an enforced rule stopped, and calls that broke one.
+    """Return what a person has to know first: a pause, calls that an enforced rule stopped, and calls that broke one.
 
     Hooks count these calls, so calls during an outage of the server are missing. Sessions that began before the
     rule was enforced do not count: nothing tells their calls before that time from those after it.
     """
-    found = []
+    found = list[tuple[str, str]]()
     for each in accepted(stored):
         counts = [one for one in _recent(stored, each, now) if as_seen(one.created_at) >= as_seen(each.changed_at)]
         fared = total(counts)
@@ -57,7 +59,21 @@ def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
         found.append(
             ("", "Calls while no server ran are not counted here: `learning-memory-server report` finds them.")
         )
-    return found
+    paused = paused_words(stored.settings, now)
+    return [*([("paused", paused)] if paused else []), *found]
+
+
+def paused_words(settings: Settings, now: datetime) -> str:
+    """Say for how long a person has switched rules off; empty if rules are shown everywhere."""
+    pause = RulePause(settings.storage_path / PAUSE)
+    until = pause.until(session="")
+    if until and not is_over(until, now):
+        how_long = f"in every session until {until:%H:%M} UTC"
+    elif pause.has_sessions:
+        how_long = "in the sessions that were open when you paused them, until these end"
+    else:
+        return ""
+    return f"Rules are off {how_long}. To end that: learning-memory-server rules on"
 
 
 def in_words(found: dict[str, int]) -> str:

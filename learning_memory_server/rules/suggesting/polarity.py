@@ -21,6 +21,12 @@ def is_negative(text: str) -> bool:
     return _NEGATIVE.search(text) is not None
 
 
+def before_no(text: str) -> str:
+    """Return the part of a sentence that comes before what it forbids, as in `use pnpm, not npm`; empty if nothing."""
+    found = _NEGATIVE.search(text)
+    return text[: found.start()] if found else ""
+
+
 def without_will(text: str) -> str:
     """Return a sentence without the words that forbid or demand, so that only its topic is left."""
     return _WILL.sub(" ", text)

@@ -22,7 +22,7 @@ from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Patt
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting.files import Sentence, fitting
-from learning_memory_server.rules.suggesting.polarity import contradict, is_negative, without_will
+from learning_memory_server.rules.suggesting.polarity import before_no, contradict, is_negative, without_will
 from learning_memory_server.rules.suggesting.preferences import preferences_of
 from learning_memory_server.rules.suggesting.refusals import can_be_kept
 
@@ -155,12 +155,14 @@ class Matter:
     terms: frozenset[str]
     is_negative: bool
     pattern: Pattern | None
+    demanded: frozenset[str]  # terms of a negative sentence before what it forbids
 
     @classmethod
     def of(cls, given: Suggestion | Rule) -> "Matter":
         """Return the content of a suggestion or a rule."""
         text = given.text.casefold()
-        return cls(text, frozenset(terms(without_will(text))), is_negative(text), given.pattern)
+        demanded = frozenset(terms(without_will(before_no(text))))
+        return cls(text, frozenset(terms(without_will(text))), is_negative(text), given.pattern, demanded)
 
     def is_same(self, other: "Matter") -> bool:
         """Whether two sentences mean the same: equal patterns, or terms that differ in at most one."""
@@ -174,7 +176,10 @@ class Matter:
         """Whether one sentence forbids the act that the other demands."""
         if self.pattern and other.pattern and contradict(self.pattern, other.pattern):
             return True
-        return self.is_negative != other.is_negative and self._is_near(other, least=2)
+        if self.is_negative == other.is_negative or not self._is_near(other, least=2):
+            return False
+        negative, positive = (self, other) if self.is_negative else (other, self)
+        return not positive.terms <= negative.demanded  # "Use pnpm, not npm" demands "Use pnpm"
 
     def _is_near(self, other: "Matter", *, least: int) -> bool:
         """Whether two sentences have the same terms, or differ in one term and share at least `least`."""

@@ -253,7 +253,7 @@ class FoundMemoryView(MemoryFacts):
 def memory(kept: Memory, replaced_by: str = "") -> dict[str, Any]:
     """Return a `MemoryView`; `replaced_by` is the id of the memory that corrects it."""
     view = fields(MemoryView, kept, metadata=dict(kept.metadata), characters=len(kept.text), replaced_by=replaced_by)
-    return {name: part for name, part in view.items() if part or name not in ("replaces", "replaced_by")}
+    return _with_its_corrections(view)
 
 
 def found_memory(found: FoundMemory, *, explain: bool) -> dict[str, Any]:
@@ -263,4 +263,9 @@ def found_memory(found: FoundMemory, *, explain: bool) -> dict[str, Any]:
     view = fields(FoundMemoryView, found, **about, score=score, passage=found.chunk, explanation=parts)
     if not explain:
         del view["explanation"]
-    return view
+    return _with_its_corrections(view)
+
+
+def _with_its_corrections(view: dict[str, Any]) -> dict[str, Any]:
+    """Return a view that names the memory it corrects, and the one that corrects it, only if there are such."""
+    return {name: part for name, part in view.items() if part or name not in ("replaces", "replaced_by")}

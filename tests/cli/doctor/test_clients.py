@@ -34,6 +34,7 @@ def test_without_a_client_that_is_what_is_said(run: Run, home: Path) -> None:
     said = run("doctor", "--quick").stdout
     assert "· client       No client that `setup` supports was found." in said
     assert "run: learning-memory-server setup CLIENT" in " ".join(said.split())
+    assert said.endswith(".\nBut no client has the memory yet.\n")
 
 
 def test_a_client_without_this_server_is_no_problem_until_it_is_asked_for(run: Run, home: Path) -> None:
@@ -52,7 +53,9 @@ def test_a_client_is_found_by_its_command(run: Run, home: Path) -> None:
 
 def test_quick_starts_nothing(run: Run, home: Path, environment: dict[str, str]) -> None:
     cursor(home, command="/no/such", env=environment_of(environment))
-    assert "Cursor has this server; not started (--quick)." in printed(run("doctor", "--quick"))
+    said = printed(run("doctor", "--quick"))
+    assert "Cursor has this server; not started (--quick)." in said
+    assert "no client has the memory" not in said
 
 
 @pytest.mark.usefixtures("home")

@@ -15,6 +15,7 @@ from learning_memory_server.lessons.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Stance
+from tests.cli.kept import MEMORIES
 from tests.cli.maintenance.archives import entries_in
 from tests.command_line import in_line, printed, refusal
 from tests.journal.test_kept_formats import SAMPLES
@@ -50,6 +51,12 @@ def test_what_is_forgotten_is_found_nowhere_and_stays_away(run: Any, storage: Pa
     for fact in ("0 entries", "1 entry, not imported", "23 entries", "complete: 46 vectors"):
         assert fact in again
     assert len(entries_in(storage)) == 23
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_short_id_of_a_memory_is_answered_with_the_whole(run: Any) -> None:
+    assert f"Of a memory, give the whole id: {MEMORIES[0]}." in refusal(run("forget", MEMORIES[0][:4], "--yes"))
+    assert "Of a memory" not in refusal(run("forget", "0000", "--yes"))
 
 
 @pytest.mark.usefixtures("memory")

@@ -75,7 +75,7 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     done = run("learn-from")
     assert "1 time  1 session  2026-01-05  garden  `python -m pytest -q`: /usr/bin/python: No module" in printed(done)
     assert "`python3 -m pytest -q` worked next in 1/1 sessions" in printed(done)
-    assert "to keep      1 failure\n" in done.stdout
+    assert "to keep      1 error of 1 failing command\n" in done.stdout
     assert "add --yes" in done.stderr
     assert not list(storage.iterdir())
 
@@ -207,7 +207,7 @@ def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, s
 def test_on_a_terminal_a_person_is_asked(environment: dict[str, str], own: Path, storage: Path) -> None:
     write_here(own / "first.jsonl", *MENDED)
     with on_a_terminal(environment, "learn-from") as (process, terminal):
-        assert b"Keep 1 failure?" in read_until(terminal, b"[y/N]")
+        assert b"Keep 1 error of 1 failing command?" in read_until(terminal, b"[y/N]")
         os.write(terminal, b"n\n")
         read_until(terminal, b"never shown, so until the end")
         assert process.wait() == 0

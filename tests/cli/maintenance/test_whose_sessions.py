@@ -253,11 +253,16 @@ def test_people_are_told_how_many_were_left_out_and_why(
     monkeypatch.chdir(here)
     wrote(other, here)
     wrote(here, at=EARLIER)
+    wrote("/gone/shop")
     said = {
+        (
+            "Left out: 1 transcript of folders that are gone; only `learn-from PATH` takes them, PATH being one of these "
+            "files or a folder of them."
+        ),
         "Left out: 1 transcript of other projects; `learn-from --all` takes them.",
         (
-            "Left out: 1 older session ran in this folder, before this clone. A person is asked by: learning-memory-server "
-            "report. One of them is read by: learning-memory-server learn-from FILE"
+            "Left out: 1 older session ran in this folder, before this clone. In a terminal, `report` asks once whether to "
+            "read them; `learn-from FILE` reads one."
         ),
     }
     for command in ("learn-from", "start"):

@@ -1,11 +1,12 @@
 """Rules are kept from agents, paused, counted in `status`, forgotten, backed up and renamed."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.out import CLIENTS
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.rule import Rule, RuleCount
+from learning_memory_server.model.rule import Rule, RuleCount, When
 from learning_memory_server.rules.log import RuleCounts, RuleLog
+from learning_memory_server.rules.pause import PAUSE, RulePause
+from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from tests.cli.persons import Typed
 from tests.command_line import Run, in_line, printed, refusal
 from tests.server.dashboard.making import entry
@@ -25,6 +31,7 @@ from tests.terminals import on_a_terminal, read_until
 
 pytestmark = pytest.mark.slow
 
+LATER = utc_now() + timedelta(hours=9)
 
 CHANGES = (
     ("rule", "add", "We use pnpm, not npm"),
@@ -110,6 +117,35 @@ def test_rules_pause(
     assert [is_denied(each) for each in ("second", "fourth")] == [True, True]
     assert "in the sessions that are open now" in person("rules", "off")
     assert [is_denied(each) for each in ("third", "fifth")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("until", "is_shown", "said"),
+    [
+        (LATER, False, f"Rules are off in every session until {LATER:%H:%M} UTC."),
+        (None, True, "Rules are off in the sessions that were open when you paused them, until these end."),
+        (NOON, True, ""),
+    ],
+    ids=["an hour", "open sessions", "over"],
+)
+def test_a_pause_is_said_and_the_context_keeps_to_it(
+    run: Run, kept: Rule, storage: Path, until: datetime | None, is_shown: bool, said: str
+) -> None:
+    RuleLog(Journal(storage / "journal").rules).add(replace(kept, when=When.SESSION, pattern=None))
+    RulePause(storage / PAUSE).begin(until, ["a session"])
+
+    for command in (("rules",), ("status",), ("rule", "test", kept.id, "npm ci"), ("context",)):
+        shown = run(*command)
+        assert said in in_line(shown.stdout + shown.stderr)
+        assert bool(said) is ("Rules are off" in shown.stdout + shown.stderr)
+    assert (kept.text in printed(run("context"))) is is_shown
+
+    async def read_resource() -> str:
+        settings = Settings(storage_path=storage, embedding_backend="hashing")
+        async with open_services(settings, purpose="test") as services:
+            return await Calls(services.injectable(), Caller("garden", "new")).session_context()
+
+    assert (kept.text in asyncio.run(read_resource())) is is_shown
 
 
 def test_status_begins_with_what_was_stopped_or_ran_against_an_enforced_rule(

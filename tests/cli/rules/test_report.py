@@ -184,7 +184,7 @@ def test_the_own_words_can_be_dropped_at_the_yes(
     memory = Path(environment["HOME"], ".claude", "projects", folder_name(past), "memory", "push.md")
     memory.parent.mkdir()
     memory.write_text(f"---\ntype: feedback\ndescription: {LONG}\n---\n", "utf-8")
-    person("review", typed=(f"{key} all",))
+    assert "d yes, but keep only the sentence" in person("review", typed=(f"{key} all",))
     kept = {each.origin.kind: each for each in rules() if each.state is RuleState.ACCEPTED}
     refused, said = kept[OriginKind.REFUSAL], kept[OriginKind.MEMORY]
     assert refused.origin.at
@@ -253,6 +253,12 @@ def test_one_quiet_line_says_that_something_waits(run: Run) -> None:
     assert "Waiting: 2 in garden for your yes: `learning-memory-server review`\n" in printed(run("rules"))
     assert "  2 in garden for your yes: `learning-memory-server review`\n" in printed(run("status"))
     assert json.loads(printed(run("rules", "--json"))) == {"rules": []}
+
+
+def test_start_names_the_review_where_rules_of_a_file_wait(run: Run, past: Path, environment: Any) -> None:
+    shutil.rmtree(Path(environment["HOME"], ".claude", "projects"))
+    assert past.exists()
+    assert "Waiting: 2 in garden for your yes: `learning-memory-server review`\n" in run("start", PATH="").stdout
 
 
 def test_without_a_person_review_lists(run: Run, rules: Any) -> None:

@@ -57,7 +57,7 @@ def review(environment: dict[str, str], journal: Journal) -> Callable[..., str]:
             for each in typed:
                 shown += read_until(terminal, b": ")
                 os.write(terminal, each.encode() + b"\n")
-            shown += read_until(terminal, b"lists all.")
+            shown += read_until(terminal, b"\0")
             process.wait(MINUTES)
         assert journal.path.exists()
         return shown.decode()
@@ -80,6 +80,12 @@ def test_what_is_put_off_or_left_out_is_not_shown(review: Any, journal: Journal)
     assert said(journal) == {IDS[0]: Said.LATER}
     assert "1 thing still waits" in review("")
     assert said(journal) == {IDS[0]: Said.LATER}
+
+
+def test_after_the_last_answer_nothing_waits(review: Any) -> None:
+    shown = review("y all")
+    assert "Nothing waits any more." in shown
+    assert "0 things" not in shown
 
 
 @pytest.mark.parametrize("wrong", ["y", "y 3", "1 y", "e 1", "z 1", "y 1 n"])

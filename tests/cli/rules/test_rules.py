@@ -67,6 +67,13 @@ def test_a_rule_that_demands_what_another_forbids_retires_it(person: Typed, log:
     assert {each.text: each.state for each in log()} == {old: RuleState.RETIRED, new: RuleState.ACCEPTED}
 
 
+def test_the_demand_of_a_sentence_that_also_forbids_contradicts_nothing(person: Typed, log: Any) -> None:
+    person("rule", "add", "Always use pnpm", typed=("y",))
+    assert "contradicts" not in person("rule", "add", "We use pnpm, not npm", typed=("y",))
+    assert "contradicts" in person("rule", "add", "Always use npm", typed=("n",))
+    assert {each.state for each in log()} == {RuleState.ACCEPTED}
+
+
 def test_rules_are_never_shared(run: Run, kept: Rule) -> None:
     assert "There is no value" in refusal(run("share", kept.id, "--yes"))
 
@@ -155,7 +162,10 @@ def test_what_agents_would_see_is_tried_without_a_person(run: Run, kept: Rule) -
     assert "so nothing of it was run" in printed(run("rule", "test", kept.id, "sudo npm ci"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "pnpm add npm"))
     assert "does not break the rule" in printed(run("rule", "test", kept.id, "echo npm"))
-    assert "Give either" in refusal(run("rule", "test", kept.id))
+    for words in ((kept.id,), ("npm install zod",)):
+        refused = in_line(refusal(run("rule", "test", *words)))
+        assert "Give the ID of a rule, then a COMMAND or a --file. `learning-memory-server rules` shows" in refused
+    assert "Give either" in refusal(run("rule", "test", kept.id, "npm ci", "--file", "a.py"))
     counts = printed(run("rules", "--json"))
     assert json.loads(counts)["rules"][0]["reminded"] == 2
 
@@ -207,6 +217,14 @@ def test_a_rule_is_retired_and_its_sentence_can_come_back(person: Typed, kept: R
 def test_a_sentence_has_letters_that_can_be_seen(person: Typed, log: Any, text: str) -> None:
     assert "TEXT: " in person("rule", "add", text, status=1)
     assert log() == []
+
+
+def test_an_edit_that_no_call_can_break_any_more_needs_a_yes(person: Typed, log: Any) -> None:
+    person("rule", "add", "We use pnpm, not npm", typed=("",))
+    (rule,) = log()
+    shown = person("rule", "edit", rule.id, "always use pnpm", typed=("",))
+    assert "It was: We use pnpm, not npm [y/N]" in shown
+    assert log() == [rule]
 
 
 @pytest.mark.parametrize("name", ["id", "short", "four"])
