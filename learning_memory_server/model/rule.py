@@ -42,6 +42,9 @@ class OriginKind(StrEnum):
     REPORT = "report"  # What followed a command that failed again and again
     PREFERENCE = "preference"  # A preference that an earlier version kept
     IMPORTED = "imported"  # Another store
+    PAST = "past"  # An agent, from what a person said in past sessions
+    VALUE = "value"  # A value that an agent drew from a cluster
+    LESSON = "lesson"  # The lesson of an entry that came again although it had been shown
 
 
 class Unattended(StrEnum):
@@ -84,18 +87,22 @@ class Pattern(Stored):
     asked: tuple[str, ...] = ()  # not if this turn's prompt has one of these words: the person asked for it
 
 
+_OF_CALLS: Final = {OriginKind.REFUSAL, OriginKind.REPORT, OriginKind.PREFERENCE}
+"""Origins whose name is a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin(Stored):
     """Where a sentence comes from, and its day if that is known."""
 
     kind: OriginKind
-    name: str = ""  # of a file or "memory" and its name, as a person reads it, or the call that was refused or failed
+    name: str = ""  # a file, "memory" and its name, the refused or failed call, the times it was said, or an id
     at: datetime | None = None
 
     @property
     def without_call(self) -> "Origin":
-        """The same without the call that was refused or failed; the name of a file stays."""
-        return self if self.kind in {OriginKind.FILE, OriginKind.MEMORY} else replace(self, name="")
+        """The same without the call that was refused or failed; other names stay."""
+        return replace(self, name="") if self.kind in _OF_CALLS else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,7 @@ class Rule(Recorded):
     matched_before: int = 0  # of how many that it is about
     replaces: str = ""  # the id of the rule that it takes the place of
     suggestion: str = ""  # the id of the suggestion that it answers, from which no words can be read
+    evidence: tuple[str, ...] = ()  # ids of the entries, or of the moments of past sessions, that support it
 
     def applies_in(self, project: str) -> bool:
         """Return whether it is about a project, whatever a person has said of it."""
@@ -162,6 +170,7 @@ class Suggestion:
     folder: str = ""  # the only folder of the project that it is about
     words: str = ""  # what the person said, where the text is shorter
     others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+    evidence: tuple[str, ...] = ()  # ids of the entries, or of the moments of past sessions, that support it
 
     def answered(self, state: RuleState, at: datetime) -> Rule:
         """Return the rule that a person's answer makes of it."""
@@ -179,6 +188,7 @@ class Suggestion:
             folder=self.folder,
             words=self.words,
             suggestion=self.id,
+            evidence=self.evidence,
         )
 
 
