@@ -31,7 +31,7 @@ failures        failures                 List errors of commands, the last seen 
 report          maintenance.learning     Show which of your rules agents broke in past sessions, which commands keep failing, and which calls you refused.
 calibration     calibration              Say whether agents are as sure as they may be, and how many hypotheses held.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
-dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
+dashboard       dashboard                Draw what was learned: one page with decisions, errors, clusters, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
 # Tell agents something
 rule            rules.group              Tell agents what to do or not to do, in your own words (`rule add`); try, change, enforce, export or retire a rule.

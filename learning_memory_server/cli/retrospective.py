@@ -130,11 +130,7 @@ async def past(
 
 
 @_RETROSPECTIVE.command(example="sentences.jsonl")
-async def keep(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", exists=True, readable=True, dir_okay=False, help="A file of JSON lines.")
-    ],
-) -> Result:
+async def keep(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of JSON lines.")]) -> Result:
     """Keep an agent's sentences, with the moments or entries that support each, until you answer them in `review`.
 
     Each line is an object. Its `text` is one sentence of at most 200
