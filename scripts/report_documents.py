@@ -38,6 +38,7 @@ class PassedOver(TypedDict):
 class LeftOutCounts(TypedDict):
     """What is not the project's: transcripts, by the reason, and `commands` that sessions ran in folders of others."""
 
+    excluded: int
     other_projects: int
     gone_folders: int
     earlier: int
@@ -288,6 +289,7 @@ class ForgottenVerdict(TypedDict):
 class ForgetDocument(TypedDict):
     """Things that were found and, if `forgotten`, are forgotten; `citing` has the ids of values that stay and cite it.
 
+    `repeating` has the ids of entries that are forgotten with it, because their goal and hypothesis come from it.
     `rules_kept` counts the rules of a project that stay, because no person was asked.
     `indexed` is false while the index still has points of it; `elsewhere` has the URLs of Qdrant servers that are not
     in use and may have some. With --purge, `removed` counts the lines that left the journal's files, `doubtful` names
@@ -296,6 +298,7 @@ class ForgetDocument(TypedDict):
 
     forgotten: bool
     found: list[ForgottenThing]
+    repeating: list[str]
     citing: list[str]
     verdicts: list[ForgottenVerdict]
     rules_kept: int
@@ -330,3 +333,69 @@ class MigrateDocument(TypedDict):
     complete: bool
     collections: dict[str, Moved]
     seconds: float
+
+
+class CameAgain(TypedDict):
+    """An entry whose lesson had been shown before its agent said that a later entry is the same."""
+
+    id: str
+    goal: str
+    lesson: str
+    again_in: list[str]
+
+
+class Correction(TypedDict):
+    """An entry with the words of the person who contradicted its agent."""
+
+    id: str
+    at: str
+    words: str
+    goal: str
+
+
+class Breach(TypedDict):
+    """A rule that was broken, or of which an agent was reminded, in one session."""
+
+    rule: str
+    text: str
+    at: str
+    session: str
+    reminded: int
+    broken: int
+    call: str
+
+
+class RecentDocument(TypedDict):
+    """Corrections, breaches and repetitions since the last retrospective; `since` is null if there was none."""
+
+    since: str | None
+    came_again: list[CameAgain]
+    corrections: list[Correction]
+    breaches: list[Breach]
+
+
+class MomentFacts(TypedDict):
+    """A moment at which a person contradicted an agent: how it was seen, and the beginning of the agent's answer."""
+
+    id: str
+    day: str
+    session: str
+    sign: str
+    words: str
+    answer: NotRequired[str]
+
+
+class MomentsDocument(TypedDict):
+    """One of so many `pages` of the moments of past sessions; `total` counts all."""
+
+    moments: list[MomentFacts]
+    page: int
+    pages: int
+    total: int
+
+
+class KeptDocument(TypedDict):
+    """The ids of the sentences that were kept, of `total` in the file; the others were known."""
+
+    kept: list[str]
+    total: int

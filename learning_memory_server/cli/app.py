@@ -37,6 +37,7 @@ project         projects                 The projects, what they are called, and
 rule            rules.group              Tell agents what to do or not to do, in your own words (`rule add`); try, change, enforce, export or retire a rule.
 rules           rules.group              List your rules in this project, and how often agents followed and broke each rule.
 review          rules.review             Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.
+retrospective   retrospective            For an agent that looks back: read what went wrong, and suggest rules, which you answer in `review`.
 add             adding                   Keep a text as a memory, which agents find when they search.
 resolve         resolving                Close an entry that its agent left open.
 split           resolving                Take back what an agent said: that an entry is the same as an earlier one.

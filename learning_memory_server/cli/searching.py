@@ -307,7 +307,7 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
         short_name(memory["project"]),
         f"[{', '.join(map(str, tags))}]" if isinstance(tags, list) and tags else "",
         str(metadata.get("source") or ""),
-        f"replaced by {memory['replaced_by']}" if "replaced_by" in memory else "",
+        f"replaced by {memory['replaced_by']}" if memory.get("replaced_by") else "",
     ]
     return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 

@@ -174,7 +174,9 @@ def checked_rule(rule: Rule) -> Rule:
     for name, part in leaves("", rule):
         if isinstance(part, datetime) and part.tzinfo is None:
             raise InvalidInputError(f"{name}: must have an offset from UTC.")
-    rule = replace(rule, text=text, words=one_line(rule.words)[: limits.RULE_MAX])
+    evidence = rule.evidence[: limits.RULE_EVIDENCE_MAX]
+    _check_ids(**{f"evidence[{number}]": name for number, name in enumerate(evidence)})
+    rule = replace(rule, text=text, words=one_line(rule.words)[: limits.RULE_MAX], evidence=evidence)
     return suggested_rule(rule) if rule.imported else rule
 
 

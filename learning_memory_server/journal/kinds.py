@@ -214,7 +214,7 @@ RULE: Final = RecordKind(
     "rules",
     Rule,
     checks.checked_rule,
-    "id state origin.kind created_at changed_at when unattended replaces suggestion",
+    "id state origin.kind created_at changed_at when unattended replaces suggestion evidence",
 )
 RULE_COUNT: Final = RecordKind(
     "rule_count", "rule-counts", RuleCount, checks.checked_count, "id rule session created_at", noun="rule count"

@@ -38,18 +38,20 @@ ERRORS_MAX: Final = 10  # Errors of an entry: those that it is about, then the l
 ANCHORS_MAX: Final = 20  # Files that an entry is anchored to
 COMMAND_MAX: Final = 400  # Characters of a command: the beginning is enough to recognize a script
 RULE_MAX: Final = 200  # Characters of a rule: a sentence that an agent reads before a call
-RULE_DENIALS: Final = 3  # Calls that a rule denies in a session: a wrong pattern must not stop the work
-RULE_CALL_EXAMINED: Final = 5_000  # Characters of a call that are redacted before it is stored
-RULE_AGAIN: Final = 10  # Calls of an agent until a breach is denied again: the rule may have left its context
-RULE_FILES_MAX: Final = 100  # Rule files of a project, and as many of the person's own
-RULE_SENTENCES_MAX: Final = 1_000  # Sentences in these files
-LATER_DAYS: Final = 7  # Days until a postponed suggestion or lesson is asked about again
-RULE_CALLS_LAST: Final = 1_000  # The latest calls, which decide whether a rule may stop calls
-RULE_CALLS_SHARE: Final = 20  # A rule that would have stopped more than one in this many of them is only shown
-PERSON_WORDS_MAX: Final = 200  # Characters of a person's words that contradicted the agent
-REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal. Longer texts are pasted.
-FAILURES_KEPT: Final = 20  # The newest failures of an error that are stored, and that its figures count
-PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are stored, half a kilobyte each
+RULE_EVIDENCE_MAX: Final = 200  # How many entries or moments of past sessions support a rule
+RETROSPECTIVE_MAX: Final = 15  # Sentences of one retrospective: a person reads no more with care
+RULE_DENIALS: Final = 3  # How often a rule denies a call in a session: a wrong pattern must not stop the work
+RULE_CALL_EXAMINED: Final = 5_000  # Characters of a call in which secrets are looked for before it is kept
+RULE_AGAIN: Final = 10  # Calls of an agent after which a breach is denied again: the rule may have left its context
+RULE_FILES_MAX: Final = 100  # How many files of rules of a project are read, and as many of the person's own
+RULE_SENTENCES_MAX: Final = 1_000  # How many sentences of them are looked at
+LATER_DAYS: Final = 7  # Days after which a suggestion or a lesson that a person put off is asked about again
+RULE_CALLS_LAST: Final = 1_000  # Past calls by which it is decided whether a rule may stop a call: the last ones
+RULE_CALLS_SHARE: Final = 20  # One that would have stopped more than one in so many of them is only shown
+PERSON_WORDS_MAX: Final = 200  # Characters that an entry keeps of the words of the person who contradicted its agent
+REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal. Longer words are pasted.
+FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and that its figures count
+PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, half a kilobyte each
 
 # ---- Replies, reminders and messages
 

@@ -40,6 +40,9 @@ class OriginKind(StrEnum):
     REPORT = "report"  # The command that worked after one that failed repeatedly
     PREFERENCE = "preference"  # A preference stored by an earlier version
     IMPORTED = "imported"  # Another store
+    PAST = "past"  # An agent, from what a person said in past sessions
+    VALUE = "value"  # A value that an agent drew from a cluster
+    LESSON = "lesson"  # The lesson of an entry that came again although it had been shown
 
 
 class Unattended(StrEnum):
@@ -82,18 +85,22 @@ class Pattern(Stored):
     asked: tuple[str, ...] = ()  # not if this turn's prompt contains one of these words: the person asked for it
 
 
+_OF_CALLS: Final = {OriginKind.REFUSAL, OriginKind.REPORT, OriginKind.PREFERENCE}
+"""Origins whose name is a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin(Stored):
     """The source of a sentence, and its date if known."""
 
     kind: OriginKind
-    name: str = ""  # for a person: the file or memory, or the call that was refused or failed
+    name: str = ""  # a file, "memory" and its name, the refused or failed call, the times it was said, or an id
     at: datetime | None = None
 
     @property
     def without_call(self) -> "Origin":
-        """The same without the call that was refused or failed. The name of a file is kept."""
-        return self if self.kind in {OriginKind.FILE, OriginKind.MEMORY} else replace(self, name="")
+        """The same without the call that was refused or failed; other names stay."""
+        return replace(self, name="") if self.kind in _OF_CALLS else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +122,11 @@ class Rule(Recorded):
     words: str = ""  # the person's own words, if different from the text
     is_enforced: bool = False
     unattended: Unattended = Unattended.RUN
-    broken_before: int = 0  # the number of past calls that broke it when it was accepted
-    matched_before: int = 0  # the number of past calls that it applied to
-    replaces: str = ""  # the id of the rule that it replaces
-    suggestion: str = ""  # the id of the suggestion that it answers, from which no text can be derived
+    broken_before: int = 0  # how many past calls broke it when it was accepted
+    matched_before: int = 0  # of how many that it is about
+    replaces: str = ""  # the id of the rule that it takes the place of
+    suggestion: str = ""  # the id of the suggestion that it answers, from which no words can be read
+    evidence: tuple[str, ...] = ()  # ids of the entries, or of the moments of past sessions, that support it
 
     def applies_in(self, project: str) -> bool:
         """Whether it is about a project, regardless of its state."""
@@ -157,9 +165,10 @@ class Suggestion:
     when: When = When.SESSION
     pattern: Pattern | None = None
     is_everywhere: bool = False
-    folder: str = ""  # the folder to which it is limited
-    words: str = ""  # the person's words, if the text is shorter
-    others: tuple[Origin, ...] = field(default=())  # other sources of the same sentence
+    folder: str = ""  # the only folder of the project that it is about
+    words: str = ""  # what the person said, where the text is shorter
+    others: tuple[Origin, ...] = field(default=())  # where the same is said, too
+    evidence: tuple[str, ...] = ()  # ids of the entries, or of the moments of past sessions, that support it
 
     def answered(self, state: RuleState, at: datetime) -> Rule:
         """Return the rule that results from a person's answer."""
@@ -177,6 +186,7 @@ class Suggestion:
             folder=self.folder,
             words=self.words,
             suggestion=self.id,
+            evidence=self.evidence,
         )
 
 

@@ -20,6 +20,9 @@ PLAIN: Final = {0, 1, 2}
 WORDS: Final = 3
 ALLOWED: Final = {
     "advice/asking/transcript.py TAIL": "how much is read",
+    "advice/asking/past.py _ANSWER_MAX": "how much an agent reads at once",
+    "advice/asking/past.py _DIGITS": "the length of an id",
+    "advice/asking/past.py _EXAMINED": "how much is read",
     "advice/candidates.py SCORE_DIGITS": "how a score is written",
     "advice/filters.py FILTERS": "names of functions",
     "advice/finder.py _LOOK": "how often a loop looks",

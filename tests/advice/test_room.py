@@ -130,7 +130,7 @@ async def test_what_does_not_fit_into_the_bytes_of_a_start_is_left_out_whole(ser
     found = await room.offered(START, NOTHING, ALICE)
     chosen = room.passing(found, situation(services, START))
     assert [each.id for each in chosen] == ["ghap_open_0", "ghap_short"]
-    assert len((await room.context(ALICE, "")).encode()) <= limits.CONTEXT_MAX
+    assert len((await room.context(ALICE, "", has_rules=True)).encode()) <= limits.CONTEXT_MAX
 
 
 async def test_the_context_is_the_list_of_a_start_and_is_not_recorded(services: Services) -> None:
@@ -140,10 +140,10 @@ async def test_the_context_is_the_list_of_a_start_and_is_not_recorded(services: 
     services.live.heard(BOB.session)
     before = journal_of(services)
     for _ in range(2):
-        assert (await services.room.context(ALICE, "fix/checkout-pool")).startswith(
+        assert (await services.room.context(ALICE, "fix/checkout-pool", has_rules=True)).startswith(
             f"{OPENING}\nOpen entries (get_active_ghap):\n- {mine.id}: Draw the owl\nLessons:\n- "
         )
-    assert "Paint the shed" in await services.room.context(ALICE, "", tool="")
+    assert "Paint the shed" in await services.room.context(ALICE, "", tool="", has_rules=True)
     assert journal_of(services) == before
 
 
@@ -152,5 +152,5 @@ async def test_a_folder_that_may_be_of_another_project_is_offered_nothing(servic
     room = room_of(services, source)
     assert await room.offered(PROMPT, NOTHING, stranger) == []
     assert source.asked == []
-    assert "gives no advice here" in await room.context(stranger, "")
+    assert "gives no advice here" in await room.context(stranger, "", has_rules=True)
     assert await room_of(services).context(stranger, "") == ""

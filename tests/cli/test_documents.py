@@ -30,6 +30,9 @@ CALLS = {
     "values": [""],
     "failures": ["", "--project garden"],
     "review": [""],
+    "retrospective recent": [""],
+    "retrospective past": [""],
+    "retrospective keep": ["{sentences}"],
     "calibration": ["", "--project garden"],
     "context": [""],
     "settings": [""],
@@ -80,7 +83,10 @@ def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: A
         "new": str(tmp_path / "new.tar"),
         "transcript": str(transcript),
         "home": str(tmp_path / "home"),
+        "sentences": str(tmp_path / "sentences.jsonl"),
     }
+    sentence = {"text": "Look at one run", "evidence": ["ghap_20260101_000007_abcdef"]}
+    Path(places["sentences"]).write_text(json.dumps(sentence), "utf-8")
     with serving() as server:
         places["server"] = server.url
         for command, calls in CALLS.items():

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from learning_memory_server.journal.checks import checked_rule
+from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.rule import (
     CallForm,
@@ -22,6 +24,7 @@ from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting import suggestions
 from learning_memory_server.rules.suggesting.files import Sentence
+from tests.server.dashboard.making import entry, value
 from tests.support import NOON
 
 HERE = "acme/shop"
@@ -136,11 +139,57 @@ def test_what_another_store_brought_is_a_suggestion() -> None:
         replace(brought, project="acme/site"),
     ]
     everywhere = replace(brought, text="Use tins", project="acme/site", is_everywhere=True)
-    made = suggestions.of_imported([brought, *others, everywhere], HERE)
+    made = suggestions.of_kept([brought, *others, everywhere], HERE)
     assert [(each.text, each.pattern, each.origin.kind) for each in made] == [
         ("Never push", NO_PUSH, OriginKind.IMPORTED),
         ("Use tins", NO_PUSH, OriginKind.IMPORTED),
     ]
+
+
+def standing(number: int, supporting: tuple[str, ...], contradicting: tuple[str, ...] = (), **more: object) -> Standing:
+    """A value of this project with its verdicts, or one that differs from it."""
+    superseded_by = more.pop("superseded_by", None)
+    made = replace(value(number, f"Look first {number}", ()), **{"project": HERE, **more})  # type: ignore[arg-type]
+    return Standing(made, supporting, contradicting, superseded_by)  # type: ignore[arg-type]
+
+
+def test_a_value_that_entries_support_is_a_suggestion_with_these_as_evidence() -> None:
+    held = standing(1, ("ghap_1", "ghap_2"), ("ghap_3",))
+    others = [
+        standing(2, ()),
+        standing(3, ("ghap_1",), ("ghap_2",)),
+        standing(4, ("ghap_1",), superseded_by="value_5"),
+        standing(5, ("ghap_1",), imported=True),
+        standing(6, ("ghap_1",), project="acme/site"),
+    ]
+    (made,) = suggestions.of_values([held, *others], HERE)
+    assert (made.text, made.origin.kind, made.origin.name) == ("Look first 1", OriginKind.VALUE, held.value.id)
+    rule = made.answered(RuleState.ACCEPTED, NOON)
+    assert rule.evidence == ("ghap_1", "ghap_2")
+
+
+def test_a_lesson_that_came_again_is_a_suggestion_with_each_entry_as_evidence() -> None:
+    first = replace(entry(0), project=HERE)
+    without = replace(first, id="ghap_9", resolution=replace(first.outcome, lesson=None))
+    (made,) = suggestions.of_lessons([(first, ["ghap_1"]), (without, ["ghap_2"])], HERE)
+    assert (made.text, made.origin.kind) == (first.outcome.lesson and first.outcome.lesson.takeaway, OriginKind.LESSON)
+    assert made.evidence == (first.id, "ghap_1")
+    assert suggestions.of_lessons([(first, ["ghap_1"])], "acme/site") == []
+
+
+def test_a_sentence_of_an_agent_stays_one_and_another_stores_is_no_agents() -> None:
+    kept = answered("Never push", RuleState.POSTPONED, NO_PUSH, imported=True, evidence=("moment_1",), words="no")
+    kept = replace(kept, origin=Origin(OriginKind.PAST, "1 objection of yours in 1 session"))
+    (made,) = suggestions.of_kept([kept], HERE)
+    assert (made.origin.kind, made.evidence, made.words) == (OriginKind.PAST, ("moment_1",), "no")
+    (brought,) = suggestions.of_kept([checked_rule(kept)], HERE)
+    assert (brought.origin.kind, brought.words) == (OriginKind.IMPORTED, "")
+
+
+def test_near_copies_are_one_with_the_evidence_of_both() -> None:
+    one, two = suggested("Never open the red tin"), suggested("never open the red tins!", kind=OriginKind.PAST)
+    (both,), _ = suggestions.distinct([replace(one, evidence=("a", "b")), replace(two, evidence=("b", "c"))])
+    assert both.evidence == ("a", "b", "c")
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ async def test_the_entry_of_a_live_session_is_closed_by_its_id_and_the_reply_say
             assert active["open_elsewhere"][0]["id"] == theirs
             assert active["open_elsewhere"][0]["owner"] == "another live session"
             assert not {"orphaned", "hint"} & active.keys()
-            shown = await services.room.context(CALLER, "")
+            shown = await services.room.context(CALLER, "", has_rules=True)
             assert f"Others are at work on:\n- {theirs}" in shown
             assert "Open entries" not in shown
             kept = await agent.refused("update_ghap", ghap_id=theirs)

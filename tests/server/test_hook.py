@@ -107,7 +107,7 @@ async def test_a_session_starts_with_the_context_of_its_project(
 
     shown = await hooked.fire("SessionStart")
 
-    assert shown == await services.room.context(CALLER, "")
+    assert shown == await services.room.context(CALLER, "", has_rules=True)
     assert started["id"] in shown
     # What is new is no reason to show it.
     assert "deploys must clear the cache" not in shown
@@ -122,7 +122,7 @@ async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
     assert await hooked.fire("UserPromptSubmit", prompt="go on") == ""
     # Some clients ask before they have heard of the start. To others it happens again: after a compaction.
     assert await hooked.fire("SessionStart", again="true") == ""
-    assert await hooked.fire("SessionStart") == await services.room.context(CALLER, "")
+    assert await hooked.fire("SessionStart") == await services.room.context(CALLER, "", has_rules=True)
     await hooked.fire("SessionStart", session="s2")
     assert await hooked.fire("UserPromptSubmit", prompt="go on", session="s2") == ""
 

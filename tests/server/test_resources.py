@@ -7,6 +7,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
 from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.cli.app import declared
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
@@ -112,12 +113,25 @@ async def test_the_retrospective_leads_through_existing_tools_on_the_axis_asked_
         assert [named.index(step) for step in steps] == sorted(named.index(step) for step in steps)
 
 
+async def test_the_retrospective_over_the_past_uses_commands_that_exist(agent: Agent) -> None:
+    (past,) = (await agent.client.get_prompt("retrospective", {"past": "yes"})).messages
+    (usual,) = (await agent.client.get_prompt("retrospective", {"past": "no"})).messages
+    assert isinstance(past.content, TextContent)
+    assert isinstance(usual.content, TextContent)
+    named = re.findall(r"`learning-memory-server ([a-z ]+?)(?: FILE)?`", past.content.text + usual.content.text)
+    assert set(named) == {"retrospective past", "retrospective recent", "retrospective keep", "review"}
+    group = declared()["retrospective"].commands
+    assert all(each.split()[1] in group for each in named if " " in each)
+    assert "get_clusters" not in past.content.text
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
         ("retro", {}, "there is retrospective"),
         ("retrospective", {"axis": "domain"}, ", ".join(Axis)),
-        ("retrospective", {"depth": "3"}, "only argument is axis"),
+        ("retrospective", {"depth": "3"}, "only arguments are axis and past"),
+        ("retrospective", {"past": "all"}, "past: must be one of yes, no"),
     ],
 )
 async def test_what_the_prompt_does_not_know_is_refused(

@@ -9,6 +9,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from learning_memory_server.advice.asking.past import Moment, moments_in
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import (
     Commands,
@@ -29,6 +30,7 @@ from learning_memory_server.lessons.errors.learner import unknown
 from learning_memory_server.model.caller import folder_of, git_output
 from learning_memory_server.rules.past.sessions import Transcript
 from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.exclusion import matching
 from learning_memory_server.server.settings import Settings
 
@@ -188,11 +190,43 @@ async def read_lesson(settings: Settings, path: Path | None = None, *, every: bo
     return lesson
 
 
+async def read_moments(settings: Settings) -> tuple[list[Moment], LearnReport]:
+    """Return the objections of people in the transcripts of this project, and what was left out."""
+    place = transcripts.projects_folder(os.environ)
+    lesson = LearnReport(place, here=folders_here(settings))
+    owners = _Owners(settings, None, every=False)
+    found = _find(lesson, owners)
+    with file_errors(lesson.place):
+        moments = await moments_in(
+            found, place, redaction_gate(settings), passed=lesson.passed, has_strayed=owners.has_strayed
+        )
+    return moments, lesson
+
+
 async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> None:
     stored = Offline(settings)
+    found = _find(lesson, owners)
+    with file_errors(lesson.place), out.working("Reading transcripts") as report:
+
+        def progress(done: int, total: int) -> None:
+            report("Reading transcripts (MB)", done // _MB, max(total // _MB, 1))
+
+        lesson.past = await past_here(
+            settings, stored, found, passed=lesson.passed, progress=progress, has_strayed=owners.has_strayed
+        )
+    for learned in lesson.past.errors:
+        new = unknown(learned, stored.failure_log)
+        lesson.known += len(learned) - len(new)
+        if new:
+            lesson.errors.append(new)
+    lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
+
+
+def _find(lesson: LearnReport, owners: _Owners) -> list[Transcript]:
+    """Return the transcripts to read, and count the others."""
     found, older = list[Transcript](), list[Transcript]()
-    with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        # A person's rules are available even without transcripts.
+    with file_errors(lesson.place), out.working("Looking for transcripts"):
+        # A person's rules are known without a transcript.
         for path in transcripts.find_transcripts(lesson.place, lesson.passed) if lesson.place.exists() else ():
             began = transcripts.beginning_of(path, lesson.passed)
             if path == lesson.place and began == transcripts.Beginning() and not lesson.passed.files:
@@ -215,17 +249,4 @@ async def _read(lesson: LearnReport, owners: _Owners, settings: Settings) -> Non
         found = sorted([*older, *found], key=lambda each: each.path)
     else:
         lesson.left_out[LeftOut.EARLIER] += len(older)
-    with file_errors(lesson.place), out.working("Reading transcripts") as report:
-
-        def progress(done: int, total: int) -> None:
-            report("Reading transcripts (MB)", done // _MB, max(total // _MB, 1))
-
-        lesson.past = await past_here(
-            settings, stored, found, passed=lesson.passed, progress=progress, has_strayed=owners.has_strayed
-        )
-    for learned in lesson.past.errors:
-        new = unknown(learned, stored.failure_log)
-        lesson.known += len(learned) - len(new)
-        if new:
-            lesson.errors.append(new)
-    lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
+    return found

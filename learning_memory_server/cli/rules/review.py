@@ -24,6 +24,7 @@ from learning_memory_server.cli.rules.keeping import sentence
 from learning_memory_server.cli.rules.person import only_you
 from learning_memory_server.cli.rules.report import show_skipped
 from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.model import limits
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.rules.past.report import Offered, PastReport
@@ -32,7 +33,7 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import fields, rule_views
 from learning_memory_server.sharing.review import Answerable
 
-_MOST: Final = 10  # How many are asked about at once: a person reads no more with care
+_MOST: Final = limits.RETROSPECTIVE_MAX  # How many are asked about at once
 _SAID: Final = {"y": Said.YES, "n": Said.NEVER, "l": Said.LATER, "u": Said.UNDO}  # Of a lesson
 _KEYS: Final = {"y": "yes", "e": "edit", "n": "no", "l": "later", "d": "yes, but keep only the sentence", "u": "undo"}
 _OF_RULES: Final = "yenld"
@@ -104,10 +105,12 @@ async def review(
     """Answer what waits for your yes: sentences of yours as rules, and lessons of others as advice.
 
     Suggests rules from CLAUDE.md and files like it, from feedback memories,
-    from calls that you refused, and from past sessions. Shows at most ten, with
-    the places where each is said. One key answers: y yes, e edit, n no, l
-    later, d yes without your own words and the call that you refused, u undo;
-    for several, such as `y 1 3 n 2`. With ids, such as `review yes ID ID no
+    from calls that you refused, and from past sessions. Also suggests
+    values, lessons that came again although shown, and an agent's sentences
+    from a `retrospective`. Shows at most fifteen, with the places where
+    each is said. One key answers: y yes, e edit, n no, l later, d yes
+    without your own words and the call that you refused, u undo; for
+    several, such as `y 1 3 n 2`. With ids, such as `review yes ID ID no
     ID`, shows what the answers will do, and asks once. Only a person in a
     terminal can answer; elsewhere, all are listed.
     """

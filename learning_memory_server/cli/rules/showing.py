@@ -20,7 +20,8 @@ from learning_memory_server.model.rule import OriginKind, Rule, RuleCount, RuleS
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import rule_views
 
-_SESSIONS: Final = 5  # Maximum number of sessions listed by `rule show`
+_SHOWN: Final = 5  # How much of the evidence is named
+_SESSIONS: Final = 5  # How many sessions `rule show` lists, the last ones
 
 commands = Commands()
 
@@ -86,9 +87,15 @@ def facts_of(found: Rule, *, is_new: bool = False) -> list[Fact]:
         ("text", found.text),
         ("words", f"{found.words}{said}" if found.words else None),
         ("from", None if is_new else origin),
+        ("evidence", _evidence(found)),
         ("when", rule_views.when_of(found)),
         ("where", rule_views.where_of(found)),
     ]
+
+
+def _evidence(found: Rule) -> str:
+    more = f" and {len(found.evidence) - _SHOWN:,} more" if len(found.evidence) > _SHOWN else ""
+    return f"{', '.join(found.evidence[:_SHOWN])}{more}" if found.evidence else ""
 
 
 def _counts(each: RuleCount) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from learning_memory_server.advice.again import came_again
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Offline, current_project
 from learning_memory_server.errors import LearningMemoryError
@@ -42,6 +43,8 @@ def sources_here(settings: Settings, stored: Offline) -> Sources:
         utc_now(),
         stored.rule_log.all(),
         stored.memory_log.all(),
+        stored.standings(stored.value_log.current()),
+        came_again(stored.collector.list_resolved(), stored.advice_log),
     )
 
 

@@ -1,10 +1,10 @@
 """The report about past sessions, and the suggestions that a person may accept.
 
 `past_report(sources, found, ...)` reads each transcript once, and returns a `PastReport` with at most twelve lines.
-First come broken rules and failing commands, the most frequent first, then refused calls with the person's words.
-Accepting a line accepts its `offered` suggestion. A line without one has only figures, or is about an accepted rule and
-its breaches since then. All suggestions, for `review`, are in `suggestions`: broken ones first, then others with a
-pattern, then the rest. Nothing is printed, stored or changed.
+First come broken rules and failing commands, the most frequent first, then refused calls with their words. A yes to a
+line accepts the suggestion that it has `offered`. A line without a suggestion has only figures, or is about an accepted
+rule and its breaches since the yes. All suggestions, for `review`, are in `suggestions`: lessons that came again, an
+agent's sentences, broken ones, others with a pattern, then the rest. Nothing is printed, stored or changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +26,8 @@ from learning_memory_server.rules.suggesting.files import fitting
 from learning_memory_server.rules.suggesting.sources import Sources
 
 _IN_OTHER_LINES: Final = (OriginKind.REPORT, OriginKind.REFUSAL)
+_FIRST: Final = (OriginKind.LESSON, OriginKind.PAST)
+"""The first suggestions: lessons that came again although shown, then sentences that an agent has just sorted."""
 _YOURS: Final = "your rule"
 
 
@@ -123,7 +125,7 @@ async def past_report(
     lines += [writer.failure(each, remedies) for each in seen.failures]
     lines.sort(key=lambda line: -line.breaches if line else 0)
     lines += [writer.refusal(each, seen.said) for each in seen.refusals]
-    offered = sorted(open_ones, key=lambda each: (-past.get(each.id, Past()).broken, each.pattern is None))
+    offered = sorted(open_ones, key=lambda each: (_rank(each), -past.get(each.id, Past()).broken, each.pattern is None))
     first, last = sessions.replay.days or (None, None)
     return PastReport(
         tuple(line for line in lines if line)[: limits.REPORT_LINES],
@@ -140,6 +142,11 @@ async def past_report(
         errors=tuple(sessions.learner.learned()),
         skipped=tuple(skipped),
     )
+
+
+def _rank(each: Suggestion) -> int:
+    kind = each.origin.kind
+    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
 @dataclass(frozen=True, slots=True)

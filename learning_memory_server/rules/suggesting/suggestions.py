@@ -1,7 +1,7 @@
-"""Suggestions: sentences without an answer from a person. They are computed on demand, and never stored.
+"""Suggestions: sentences that a person has not answered yet. They are computed: only an agent's are stored.
 
-If a sentence comes from several sources, the first in this order is its origin: files, memories, stored preferences,
-refused calls, the report, imports.
+Their order says where a sentence is taken from if it stands in several places: files, memories, preferences, other
+stores, agents, lessons that came again, values, refused calls, the report.
 """
 
 import hashlib
@@ -15,10 +15,13 @@ from typing import Final
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.lessons.errors.brief import shown_command
 from learning_memory_server.lessons.errors.report import LASTING, ONCE
+from learning_memory_server.lessons.values.log import Standing
 from learning_memory_server.model import limits
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, Suggestion, When
+from learning_memory_server.model.value import Status
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.rules.forms.table import form_of
 from learning_memory_server.rules.suggesting.files import Sentence, fitting
@@ -96,21 +99,51 @@ def of_report(failing: str, instead: str, at: datetime, project: str) -> Suggest
     return Suggestion(suggestion_id(origin.kind, text, project), text, origin, project, When.CALL, pattern)
 
 
-def of_imported(rules: Iterable[Rule], project: str) -> list[Suggestion]:
-    """Return suggestions for the imported rules that apply in a project."""
+def of_values(standings: Iterable[Standing], project: str) -> list[Suggestion]:
+    """Return the suggestions of a project's own values that entries support, with these as evidence."""
+    found = list[Suggestion]()
+    for each in standings:
+        value = each.value
+        is_ours = value.project == project and not value.imported
+        is_held = each.is_in_force and each.support.status is Status.SUPPORTED
+        if is_ours and is_held and (text := fitting(value.text)):
+            origin = Origin(OriginKind.VALUE, value.id, value.created_at)
+            found.append(replace(suggestion(text, origin, project), evidence=each.supporting))
+    return found
+
+
+def of_lessons(entries: Iterable[tuple[Ghap, Sequence[str]]], project: str) -> list[Suggestion]:
+    """Return the suggestions of lessons that did not hold, each with the entries in which its matter came again."""
+    found = list[Suggestion]()
+    for entry, again in entries:
+        lesson = entry.outcome.lesson
+        if entry.project == project and lesson and lesson.takeaway and (text := fitting(lesson.takeaway)):
+            origin = Origin(OriginKind.LESSON, entry.id, entry.outcome.resolved_at)
+            found.append(replace(suggestion(text, origin, project), evidence=(entry.id, *again)))
+    return found
+
+
+def of_kept(rules: Iterable[Rule], project: str) -> list[Suggestion]:
+    """Return the suggestions of unanswered rules where they apply in a project: another store's, or an agent's."""
     return [
         Suggestion(
-            suggestion_id(OriginKind.IMPORTED, each.text, "" if each.is_everywhere else project),
+            suggestion_id(_kind_of(each), each.text, "" if each.is_everywhere else project),
             each.text,
-            Origin(OriginKind.IMPORTED, each.origin.name, each.origin.at),
+            Origin(_kind_of(each), each.origin.name, each.origin.at),
             project,
             each.when,
             each.pattern,
             each.is_everywhere,
+            words=each.words,
+            evidence=each.evidence,
         )
         for each in rules
         if each.imported and each.state in _OPEN and each.applies_in(project)
     ]
+
+
+def _kind_of(each: Rule) -> OriginKind:
+    return OriginKind.PAST if each.origin.kind is OriginKind.PAST else OriginKind.IMPORTED
 
 
 def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, str]]:
@@ -128,7 +161,11 @@ def distinct(found: Iterable[Suggestion]) -> tuple[list[Suggestion], dict[str, s
         # Keep a suggestion with a pattern rather than one without.
         first, second = (each, kept[place]) if each.pattern and not kept[place].pattern else (kept[place], each)
         others = dict.fromkeys((*first.others, second.origin, *second.others))
-        kept[place] = replace(first, others=tuple(other for other in others if other != first.origin))
+        kept[place] = replace(
+            first,
+            others=tuple(other for other in others if other != first.origin),
+            evidence=tuple(dict.fromkeys((*first.evidence, *second.evidence))),
+        )
         matters[place] = Matter.of(first)
     return kept, {name: kept[place].id for name, place in places.items()}
 

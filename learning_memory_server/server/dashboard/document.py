@@ -13,6 +13,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.advice.again import came_again
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
 from learning_memory_server.index.document import is_on
 from learning_memory_server.index.queries import EntryQuery
@@ -94,6 +95,9 @@ class Dashboard:
             "memories": [
                 {**memory_views.memory(each, replaced.get(each.id, "")), "text": each.text[: limits.PAGE_MEMORY_MAX]}
                 for each in _of(project, reversed(services.memory_log.all()))
+            ],
+            "came_again": [
+                {"id": entry.id, "again_in": later} for entry, later in came_again(entries, services.advice_log)
             ],
             "waiting": [*suggestions, *await asyncio.to_thread(self._waiting, named)],
             "rules": self._rules(project),

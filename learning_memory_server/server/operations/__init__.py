@@ -118,7 +118,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.leave, indexing.migrate),
         *(page_data, search),
         *(join, unjoin, answer, split),
-        *(ruling.rule, ruling.rules_off, ruling.what_agents_see),
+        *(ruling.rule, ruling.suggest, ruling.rules_off, ruling.what_agents_see),
         *(call, erasing.forget, erasing.redact_stored),
     )
 }

@@ -1,4 +1,4 @@
-"""The operations on rules: write a person's answers, pause rules, and try what agents see."""
+"""The operations on rules: write a person's answers, keep suggestions, pause rules, and try what agents see."""
 
 import asyncio
 from dataclasses import replace
@@ -8,12 +8,13 @@ from typing import Any, Final
 import msgspec
 
 from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.journal.checks import checked_rule
 from learning_memory_server.journal.kinds import MALFORMED, RULE
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.rule import RULE_ID, Rule, RuleState, When
+from learning_memory_server.model.rule import RULE_ID, OriginKind, Rule, RuleState, When
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.redaction.base import shortened_markers
 from learning_memory_server.rules.folders import folders_of
@@ -31,6 +32,24 @@ async def rule(services: Services, _report: Report, *, rules: list[dict[str, Any
     said = [_checked(number, each) for number, each in enumerate(redacted.data["rules"])]
     services.rule_log.add(*(services.journal.names.renamed(each) for each in said), at=services.clock())
     return {"kept": [each.id for each in said], "redacted": dict(redacted.kinds)}
+
+
+async def suggest(services: Services, _report: Report, *, rules: list[dict[str, Any]]) -> dict[str, Any]:
+    """Keep sentences of an agent, as in journal lines, until a person has answered them; the reply has the new ids.
+
+    No agent is shown them before a person's yes. A sentence whose id is known, or was forgotten, is passed over.
+    """
+    redacted = await services.redaction.pass_data({"rules": rules})
+    said = [_unanswered(_checked(number, each)) for number, each in enumerate(redacted.data["rules"])]
+    new = services.rule_log.add_new(map(services.journal.names.renamed, said), at=services.clock())
+    return {"kept": [each.id for each in new], "redacted": dict(redacted.kinds)}
+
+
+def _unanswered(said: Rule) -> Rule:
+    """Return a sentence that waits for a person's answer."""
+    checked = checked_rule(replace(said, imported=True))
+    origin = replace(said.origin, kind=OriginKind.PAST)
+    return replace(checked, origin=origin, words=said.words, state=RuleState.POSTPONED)
 
 
 def _checked(number: int, fields: dict[str, Any]) -> Rule:

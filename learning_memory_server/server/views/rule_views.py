@@ -87,6 +87,9 @@ def whose(origin: Origin) -> str:
         OriginKind.REPORT: f"`{name}` in past sessions" if name else "past sessions",
         OriginKind.PREFERENCE: "a preference that you kept",
         OriginKind.IMPORTED: "another store",
+        OriginKind.PAST: f"an agent, from {name}" if name else "an agent",
+        OriginKind.VALUE: f"the value {name}",
+        OriginKind.LESSON: f"the lesson of {name}, which came again although it had been shown",
     }
     return said[origin.kind]
 

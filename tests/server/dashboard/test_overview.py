@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.model.advice import Advice, AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure, failure_id
@@ -73,6 +74,28 @@ def test_the_overview_says_nothing_twice_and_its_columns_end_together(seen: Seen
     assert len(ends) >= 4
     for top, bottom in ends:
         assert {other for start, other in ends if start == top} == {bottom}
+
+
+def test_what_came_again_although_shown_stands_first_until_it_is_split(look: Look, write: Callable[..., Path]) -> None:
+    session = "b" * 16
+    later = [replace(entry(number), agent_session=session, same_as=entry(0).id) for number in (3, 6)]
+
+    async def fill(services: Services) -> None:
+        await learn(services, entry(0), later[0], replace(later[1], split=True))
+        item = Item(entry(0).id, AdviceKind.EXPERIENCE, reason=Reason.SIMILAR)
+        shown = Advice(TriggerKind.PROMPT, (item,), CALLER.project, NOON + timedelta(hours=2), session=session)
+        services.advice_log.record(shown)
+
+    seen = look(write(fill))
+    shown = seen.view("overview")
+    first = shown.locator("main .card").first
+    assert first.locator("h3").inner_text() == "Came again although shown: 1"
+    lesson = entry(0).outcome.lesson
+    assert lesson
+    assert first.locator("li").all_inner_texts() == [f"{lesson.takeaway}\nAgain in {later[0].id}"]
+    first.get_by_role("link", name=later[0].id).click()
+    said = shown.locator("dialog[open]").inner_text()
+    assert f"The same as {entry(0).goal}, according to its agent. `split` takes that back." in said
 
 
 def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[..., Path]) -> None:

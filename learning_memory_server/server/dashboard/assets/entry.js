@@ -49,11 +49,12 @@ LM.entryParts = (entry, number) => {
     return cluster ? [LM.make("li", {}, LM.make("span", {class: "soft small"}, LM.axisName(axis)), LM.clusterLink(axis, cluster))] : [];
   });
   return [
-    LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.make("span", {}, LM.date(entry.resolved_at)), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), LM.make("span", {}, `${entry.confidence_tier}: ${LM.tier[entry.confidence_tier] ?? ""}`), LM.line(entry.project, 80)),
+    LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.make("span", {}, LM.date(entry.resolved_at)), LM.make("span", {}, entry.afterwards ? "written afterwards" : `${entry.domain}, ${entry.strategy}`), LM.make("span", {}, `${entry.confidence_tier}: ${LM.tier[entry.confidence_tier] ?? ""}`), LM.line(entry.project, 80)),
     LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(LM.takeaway(entry) || entry.goal)),
     LM.staleNote(entry),
     entry.author === undefined ? null : LM.make("p", {class: "small"}, LM.plain(entry.shared)),
     effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, according to agents.`) : null,
+    entry.same_as ? LM.make("p", {class: "soft small"}, "The same as ", LM.entryLink(entry.same_as), ", according to its agent. `split` takes that back.") : null,
     entry.never ? LM.make("p", {class: "soft small"}, "Told to no agent, as you said.") : null,
     LM.data.waiting.some((each) => each.id === entry.id) ? LM.choices(entry, entry.goal, "yes", "no", "later") : null,
     entry.author === undefined ? LM.choicesOf(entry, entry.goal, "share") : null,

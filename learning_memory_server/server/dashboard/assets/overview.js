@@ -17,7 +17,7 @@ LM.views.push({
     // What is about a single lesson comes first in making: the others do not say the same text again.
     const [told, stale] = [LM.overviewTold(), LM.overviewStale(entries)];
     const cards = LM.kept(LM.overviewWaiting(), LM.overviewRecurs(entries, errors), LM.overviewLearned(entries), told, LM.overviewOpen(open), stale);
-    view.append(...LM.kept(LM.weeks(entries, errors)), LM.make("div", {class: "columns level"}, cards), LM.totals(entries, open, errors));
+    view.append(...LM.kept(LM.overviewAgain(), LM.weeks(entries, errors)), LM.make("div", {class: "columns level"}, cards), LM.totals(entries, open, errors));
   },
 });
 
@@ -53,6 +53,14 @@ LM.once = (text) => {
   if (!text || LM.said.has(text)) return null;
   LM.said.add(text);
   return text;
+};
+
+// The worst case: a lesson that an agent had, and that did not help.
+LM.overviewAgain = () => {
+  const again = LM.data.came_again.map(({id, again_in}) => ({entry: LM.data.entries[LM.number.get(id)], again_in})).filter(({entry}) => LM.isOfProject(entry));
+  if (!again.length) return null;
+  return LM.card(`Came again although shown: ${again.length.toLocaleString("en")}`, "An agent had been shown the lesson, and says that a later entry is the same. `split ID` takes that back.",
+    LM.list(again, ({entry, again_in}) => LM.fact(LM.thing(entry.id, LM.short(LM.takeaway(entry) || entry.goal, 200)), ["Again in ", again_in.flatMap((id, at) => [at ? ", " : null, LM.thing(id, id)])]), "rows tight", 3));
 };
 
 LM.overviewWaiting = () => {
