@@ -102,9 +102,8 @@ class Hub:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        # Before anybody waits for an answer. A journal that cannot be read fails the calls that need it, not the hub.
-        with suppress(JournalUnavailableError):
-            await asyncio.to_thread(self._services.read_journal)
+        # Before anybody waits for an answer.
+        await asyncio.to_thread(self._services.read_journal)
         await self._listen()
         # Only now that the journal is open: a program that cannot read it must not be the one to start.
         self._record()

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
+from learning_memory_server.errors import JournalUnavailableError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, Key, digest_of, in_batches, key_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
@@ -89,7 +89,8 @@ class Reconciler:
             await self._count()
         stored, former = await self._index.digests(), await self._index.former_ids()
         there = set().union(*stored.values())
-        for source in self._sources:
+        sources = self._readable()
+        for source in sources:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
                     former[document.collection].discard(document.point_id)
@@ -102,22 +103,35 @@ class Reconciler:
         for collection, points_there in stored.items():
             # A record that was divided into other documents since then has no use for the earlier ones.
             points = await self._index.retrieve(collection, sorted(points_there.keys() - self.pending_deletes))
-            stale = {point.id for point in points if any(source.knows(point.payload) for source in self._sources)}
+            stale = {point.id for point in points if any(source.knows(point.payload) for source in sources)}
             self.pending_deletes |= stale
             superfluous += len(points) - len(stale)
         self.superfluous = superfluous
         if self.pending and not self.is_known:
             log.info("index.incomplete", missing=self.pending)
-        self.is_known = not self._is_invalid  # What invalidated it may have happened behind what was compared already
+        # What invalidated it may have happened behind what was compared already.
+        self.is_known = not self._is_invalid and len(sources) == len(self._sources)
 
     async def _count(self) -> None:
         """Find the collections that searches can use. Comparing a large index would keep them waiting."""
         wanted = Counter[str]()
-        for source in self._sources:
+        for source in self._readable():
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 wanted.update(document.collection for document in batch)
         counts = await self._index.counts()
         self.searchable |= {each for each in Collection if counts[each] >= _LEAST_SHARE * wanted[each]}
+
+    def _readable(self) -> list[DocumentSource]:
+        """Return the sources whose records can be read; the points of the others stay as they are."""
+        found = []
+        for source in self._sources:
+            try:
+                any(source.forgotten())
+            except JournalUnavailableError as error:
+                log.warning("index.source_unreadable", reason=error.message)
+            else:
+                found.append(source)
+        return found
 
     async def flush(self) -> None:
         """Make what was written survive a power loss."""

@@ -64,6 +64,9 @@ SHARED: Final = "shared.json"  # The file, in the data folder
 _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05  # The loss of score until more others confirm than contradict it, or your own work does
 
+_MALFORMED: Final = (ValueError, TypeError, AttributeError, AssertionError, RecursionError)
+"""What data raises that is not as it was written."""
+
 log = structlog.get_logger()
 
 
@@ -117,12 +120,13 @@ class SharedLessons:
 
     def __post_init__(self) -> None:
         """Take what was read before."""
-        with suppress(OSError, msgspec.MsgspecError):
-            if self.file:
-                found = msgspec.json.decode(files.content(self.file), type=dict[str, Joined])
-                self._arrange(
-                    {place: each if each.version == VERSION else _forgotten(each) for place, each in found.items()}
-                )
+        if self.file:
+            self._arrange(
+                {
+                    place: each if each.version == VERSION else _forgotten(each)
+                    for place, each in _kept_in(self.file).items()
+                }
+            )
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents of all shared lessons."""
@@ -180,6 +184,10 @@ class SharedLessons:
                 except DeadlineExceededError as error:
                     log.info("shared.skipped", reason=error.message)
                     continue
+                except Exception:
+                    # One repository cannot take the others along.
+                    log.exception("shared.failed")
+                    continue
                 # It may have been left meanwhile.
                 if after != before and self.joined.get(place) == before:
                     self._set({**self.joined, place: after})
@@ -187,9 +195,10 @@ class SharedLessons:
     async def join(self, folder: Path, project: str) -> Joined:
         """Read a repository's shared lessons from now on, and return them. `InvalidInputError` without a commit."""
         place, joined = await _in_thread(partial(_found, folder, project))
+        # Before it is kept: what cannot be read would be tried, and fail, again and again.
+        joined = await _in_thread(partial(_read, place, joined, self.gate.redactor))
         self._set({**self.joined, place: joined})
-        await self.refresh()
-        return self.joined[place]
+        return joined
 
     async def leave(self, folder: Path) -> Joined:
         """Forget a repository's shared lessons. Raises `NotFoundError` if it is not joined."""
@@ -215,6 +224,23 @@ class SharedLessons:
     def _arrange(self, joined: Mapping[str, Joined]) -> None:
         self.joined = joined
         self.entries = {entry.id: entry for each in joined.values() for entry in each.entries}
+
+
+def _kept_in(file: Path) -> dict[str, Joined]:
+    """Return the joined repositories in a file, without those that are not as they were written."""
+    found = dict[str, Joined]()
+    with suppress(OSError, *_MALFORMED):
+        for place, data in msgspec.json.decode(files.content(file), type=dict[str, msgspec.Raw]).items():
+            try:
+                joined = msgspec.json.decode(data, type=Joined)
+                # It has what the index needs.
+                for entry in joined.entries:
+                    documents_of(entry)
+            except _MALFORMED:
+                log.warning("shared.unreadable")
+            else:
+                found[place] = joined
+    return found
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ from learning_memory_server.advice.asking.signs import Sign, SignKind, objection
 from learning_memory_server.advice.asking.transcript import last_turn
 from learning_memory_server.advice.finder import LessonFinder, NotReadyError
 from learning_memory_server.advice.sessions import SessionState
-from learning_memory_server.capture.entries.open_entries import OpenEntries
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import TriggerKind
@@ -49,7 +49,7 @@ class Asker:
     """Sees the signs that a belief was wrong, and words the question."""
 
     finder: LessonFinder
-    still_open: OpenEntries
+    collector: ObservationCollector
     redaction: RedactionGate
     is_on: bool  # the setting `questions`
 
@@ -104,7 +104,7 @@ class Asker:
         signs.is_asked, signs.waiting = True, None
         signs.objection = sign.quote if sign.kind.is_of_person else ""
         log.info("question.asked", about=sign.kind.value)
-        return worded(sign, near, self.still_open.current(caller))
+        return worded(sign, near, self.collector.still_open.current(caller))
 
     def _may_ask(self, caller: Caller) -> bool:
         is_main = (caller.agent or MAIN_AGENT) == MAIN_AGENT

@@ -60,7 +60,13 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     try:
         sound = []
         for noun, log, decode in readers:
-            if (count := (yield from _check_log(noun, log, decode))) is not None:
+            try:
+                count = yield from _check_log(noun, log, decode)
+            except JournalUnavailableError as error:
+                # The others are still worth a look.
+                yield red(_explained(error))
+                continue
+            if count is not None:
                 sound.append(out.counted(count, noun))
         if sound:
             yield green(f"{', '.join(sound)}: all checksums match.")
