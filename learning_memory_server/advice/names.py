@@ -110,7 +110,8 @@ class Names:
 
         Those that have most of them come first, of these the newest.
         """
-        words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
+        # All at once: of a part that is one stop word, it would be kept.
+        words = frozenset(terms(re.sub(r"[\W_]", " ", branch.rpartition("/")[2])))
         newest = [*islice(self.lessons.collector.timeline.newest(caller.project), constants.NAME_LESSONS)]
         shared = [*self.lessons.shared_by(caller.project)]
         # Mostly no lesson has a name of the text: then nothing more is asked of 200 of them.

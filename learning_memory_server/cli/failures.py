@@ -43,7 +43,7 @@ def worked_next(error: View) -> str:
     """Say which command worked next after an error; nothing if none did."""
     if "followed" not in error:
         return ""
-    share = f"in {error['followed_in']}/{error['sessions']} sessions"
+    share = f"in {error['followed_in']} of {out.counted(error['sessions'], 'session')}"
     return f"`{error['followed']}` worked next {share}; the error stayed away in {error['stayed_away']}"
 
 

@@ -32,8 +32,6 @@ def is_hub_name(model: str) -> bool:
 
 def repository_of(model: str) -> Path:
     """Return the folder in the cache that a model has if it was downloaded."""
-    # Even with local_files_only, the libraries ask huggingface.co for revisions. They read this once, when imported.
-    os.environ["HF_HUB_OFFLINE"] = "1"
     from huggingface_hub.constants import HF_HUB_CACHE
 
     cache = Path(os.environ.get("SENTENCE_TRANSFORMERS_HOME") or HF_HUB_CACHE)

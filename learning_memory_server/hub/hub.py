@@ -18,12 +18,7 @@ import structlog
 
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.work_queue import in_daemon_thread
-from learning_memory_server.errors import (
-    InvalidInputError,
-    JournalUnavailableError,
-    LearningMemoryError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import answer_for, event_of
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import PlainCalls, import_protocol

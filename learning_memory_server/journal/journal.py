@@ -11,7 +11,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import codec, kinds
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED, RETIRED_ANSWERS
-from learning_memory_server.journal.log import Disk, Line, Log, Purge, is_in_the_way, journal_errors, matching
+from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen

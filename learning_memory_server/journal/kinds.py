@@ -210,17 +210,9 @@ SERVER: Final = RecordKind(
     names={"is_left": "left"},
 )
 PROJECT: Final = RecordKind(
-    "project",
-    "projects",
-    Naming,
-    checks.checked_naming,
-    "id created_at name into",
-    noun="project line",
-    is_beside=True,
+    "project", "projects", Naming, checks.checked_naming, "id created_at name into", noun="project line", is_beside=True
 )
-ANSWER: Final = RecordKind(
-    "answer", "answers", Answer, checks.checked_answer, "id said created_at", is_beside=True
-)
+ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at", is_beside=True)
 RULE: Final = RecordKind(
     "rule",
     "rules",
@@ -230,7 +222,13 @@ RULE: Final = RecordKind(
     is_beside=True,
 )
 RULE_COUNT: Final = RecordKind(
-    "rule_count", "rule-counts", RuleCount, checks.checked_count, "id rule session created_at", noun="rule count", is_beside=True
+    "rule_count",
+    "rule-counts",
+    RuleCount,
+    checks.checked_count,
+    "id rule session created_at",
+    noun="rule count",
+    is_beside=True,
 )
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.system.locations import SILENT
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed, refusal
 from tests.lessons.errors.written import failed, ran, write_transcript
@@ -114,6 +115,7 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     assert run("start", "--yes").exit_code == 0
     (storage / "mine.txt").touch()
     (storage / "hub.log.2").touch()
+    (storage / SILENT).touch()
     (storage / "refusals.json").touch()
     (storage / "refusals.json.corrupt-1").touch()
     (storage / "shared.json").write_text("{}")

@@ -144,7 +144,11 @@ def _arguments(name: str, schema: Mapping[str, Any], ids: Ids) -> dict[str, Any]
 
 RULE: Final = "never push with force"
 SESSION: Final = {"session": "s1", "folder": "/garden"}
-FAILED: Final = {"command": "make greenhouse", "error": "Exit code 2\nerror: no such pane in the greenhouse", "call": "u1"}
+FAILED: Final = {
+    "command": "make greenhouse",
+    "error": "Exit code 2\nerror: no such pane in the greenhouse",
+    "call": "u1",
+}
 EVENTS: Final = [
     {**SESSION, **each}
     for each in (
@@ -337,25 +341,24 @@ async def test_only_what_is_about_a_log_fails_when_it_cannot_be_read(
             assert await agent.denies() or log == "rules"
 
 
-BAD: Final = {
-    "UTF-8": lambda kind: b'{"at":"\xff"}\n',
-    "no object": lambda kind: JournalRecord(kind, "bad_1", NOON, ["x"]).to_line(),
-    "rule": lambda kind: JournalRecord(kind, "bad_2", NOON, {"id": 5, "project": [], "text": ""}).to_line(),
-    "nesting": lambda _: b"[" * 100_000 + b"\n",
-}
-"""Lines that cannot be read, or are not understood, of a kind."""
+NOT_UNDERSTOOD: Final[list[Any]] = [["no object"], {"id": 5, "project": [], "text": ""}]
+NOT_READABLE: Final = [b'{"at":"\xff"}\n', b"[" * 100_000 + b"\n"]
+
+
+def _bad_lines(kind: str) -> list[bytes]:
+    """Return lines that cannot be read, or are not understood, of a kind."""
+    odd = [JournalRecord(kind, f"bad_{number}", NOON, data) for number, data in enumerate(NOT_UNDERSTOOD)]
+    return [*NOT_READABLE, *(each.to_line() for each in odd)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_bad_line_harms_nothing_but_what_it_is_about(
-    sown: tuple[Path, Ids], store: Path, kind: str
-) -> None:
+async def test_a_bad_line_harms_nothing_but_what_it_is_about(sown: tuple[Path, Ids], store: Path, kind: str) -> None:
     (path, *_) = _paths(store, KINDS[kind].file)
     with path.open("ab") as file:
-        file.write(b"".join(bad(kind) for bad in BAD.values()))
+        file.write(b"".join(_bad_lines(kind)))
     async with served(store) as agent:
         assert await agent.failing(sown[1]) == {}
         assert await agent.denies()
         # Nobody asks for servers where there is none.
         agent.services.servers.known()
-        assert agent.services.journal.known_damage == len(BAD)
+        assert agent.services.journal.known_damage == len(_bad_lines(kind))

@@ -82,7 +82,7 @@ class ObservationCollector(Records[Ghap]):
         orphan = self._open.current(caller)
         self._open.save(entry)
         if orphan is not None:
-            # The new entry is safe, so this must not fail: of two entries of an agent, a start reads the newer as current.
+            # The new entry is safe, so this must not fail: a start reads the newer of two as current.
             left = self._open.by_id[orphan.id] = replace(orphan, orphaned=True)
             with suppress(JournalUnavailableError):
                 self._open.save(left)

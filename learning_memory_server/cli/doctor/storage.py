@@ -60,13 +60,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     try:
         sound = []
         for noun, log, decode in readers:
-            try:
-                count = yield from _check_log(noun, log, decode)
-            except JournalUnavailableError as error:
-                # The others are still worth a look.
-                yield red(_explained(error))
-                continue
-            if count is not None:
+            if (count := (yield from _check_log(noun, log, decode))) is not None:
                 sound.append(out.counted(count, noun))
         if sound:
             yield green(f"{', '.join(sound)}: all checksums match.")
@@ -106,7 +100,12 @@ def _check_log(
     noun: str, log: Log, decode: Callable[[dict[str, object]], object] | None
 ) -> Generator[Finding, None, int | None]:
     """Report what is wrong with a log. Return its number of records if nothing is."""
-    content = log.read()
+    try:
+        content = log.read()
+    except JournalUnavailableError as error:
+        # The others are still worth a look.
+        yield red(_explained(error))
+        return None
     foreign = []
     for record in content.records:
         try:
