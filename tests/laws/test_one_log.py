@@ -20,6 +20,7 @@ from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.project import Naming
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, When, new_rule_id
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import files
@@ -27,6 +28,7 @@ from tests.laws.arguments import calls
 from tests.laws.program import AGENTS_TOOLS, TOOLS
 from tests.laws.sowing import OTHER, TOPIC, id_in
 from tests.services import opened
+from tests.sharing.repositories import git
 from tests.support import NOON, cancel, until
 
 pytestmark = pytest.mark.slow
@@ -119,6 +121,12 @@ class Served:
         """Make a call that succeeds where nothing is wrong, and return what it says if it is refused."""
         is_refused, text = await self.ask(tool, **_arguments(tool, TOOLS[tool].input_schema, ids))
         return text if is_refused else ""
+
+    async def is_known(self, folder: Path) -> bool:
+        """Return whether a session of a folder can begin: a hub that cannot tell its project ends the connection."""
+        services = self.services
+        folders = Folders(services.claims, services.journal.names, services.projects.has, services.exclusion)
+        return bool((await folders.caller(str(folder), None, CALLER.session)).project)
 
     async def denies(self) -> bool:
         """Return whether the person's rule is kept, which a call breaks."""
@@ -332,13 +340,15 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[Pa
 
 @pytest.mark.parametrize("log", LOGS)
 async def test_only_what_is_about_a_log_fails_when_it_cannot_be_read(
-    sown: tuple[Path, Ids], store: Path, monkeypatch: pytest.MonkeyPatch, log: str
+    sown: tuple[Path, Ids], store: Path, work: Path, monkeypatch: pytest.MonkeyPatch, log: str
 ) -> None:
+    git(work, "remote", "add", "origin", "https://example.com/acme/garden")
     with refusing(monkeypatch, READING, _paths(store, log), errno.EACCES):
         async with served(store) as agent:
             failing = await agent.failing(sown[1])
             assert failing.keys() <= UNREADABLE.get(log, set()), failing
             assert await agent.denies() or log == "rules"
+            assert await agent.is_known(work)
 
 
 NOT_UNDERSTOOD: Final[list[Any]] = [["no object"], {"id": 5, "project": [], "text": ""}]
@@ -352,13 +362,17 @@ def _bad_lines(kind: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_bad_line_harms_nothing_but_what_it_is_about(sown: tuple[Path, Ids], store: Path, kind: str) -> None:
+async def test_a_bad_line_harms_nothing_but_what_it_is_about(
+    sown: tuple[Path, Ids], store: Path, work: Path, kind: str
+) -> None:
+    git(work, "remote", "add", "origin", "https://example.com/acme/garden")
     (path, *_) = _paths(store, KINDS[kind].file)
     with path.open("ab") as file:
         file.write(b"".join(_bad_lines(kind)))
     async with served(store) as agent:
         assert await agent.failing(sown[1]) == {}
         assert await agent.denies()
+        assert await agent.is_known(work)
         # Nobody asks for servers where there is none.
         agent.services.servers.known()
         assert agent.services.journal.known_damage == len(_bad_lines(kind))
