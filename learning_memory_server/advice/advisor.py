@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,7 @@ from learning_memory_server.advice.budget import BUDGETS
 from learning_memory_server.advice.candidates import Candidate, Observed, Shown
 from learning_memory_server.advice.filters import Situation, passes
 from learning_memory_server.advice.finder import NotReadyError
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
 from learning_memory_server.model.advice import Advice, AdviceKind, Item, Reason, TriggerKind
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
@@ -137,7 +138,12 @@ class Advisor:
             offered, notice = await self.room.offered(trigger, observed, caller), ""
         except NotReadyError:
             offered, notice = [], text.NOT_READY
-        # No await from here on: two concurrent calls of an agent must not get the same advice.
+        except JournalUnavailableError:
+            # What a person wants does not wait for what others keep.
+            if not meeting.rules:
+                raise
+            offered, notice = [], ""
+        # Nothing awaits from here on: two calls of an agent at once are not shown the same.
         situation = self._situation(trigger, caller, state)
         candidates = [*_of(meeting.rules), *self.room.passing(offered, situation)]
         try:
@@ -207,8 +213,8 @@ class Advisor:
         return is_over(state.rules_off_until, self.clock())
 
     def _line(self, trigger: Trigger, caller: Caller, context: str) -> Advice:
-        """Return the log line for a trigger, without items."""
-        entry = trigger.entry or self.observer.collector.still_open.current(caller)
+        """Return the line of the log about a trigger, with nothing that is shown yet."""
+        entry = trigger.entry or self._open_entry(caller)
         return Advice(
             channel=trigger.kind,
             items=(),
@@ -221,6 +227,12 @@ class Advisor:
             agent=caller.agent or "",
             key=f"{entry.id} {entry.iteration_count}" if trigger.is_of_entry and entry else trigger.key,
         )
+
+    def _open_entry(self, caller: Caller) -> Ghap | None:
+        """Return the caller's open entry; None also while entries cannot be read."""
+        with suppress(JournalUnavailableError):
+            return self.observer.collector.still_open.current(caller)
+        return None
 
     def _shown_again(self, advice: Advice, trigger: Trigger, caller: Caller) -> Shown:
         """Return the advice of a log line again, without items that were deleted since."""

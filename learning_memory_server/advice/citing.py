@@ -1,14 +1,17 @@
 """The ids that an agent names as helpful or misleading when it resolves its entry."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.memories.store import MemoryLog
+from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.lessons.values.log import ValueLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import AdviceKind, Citation, Effect
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.value import Value
 from learning_memory_server.sharing.shared import SharedLessons
 
 
@@ -33,7 +36,12 @@ class Citing:
         """Return the valid citations for an entry, helpful or misleading. An entry cannot cite itself."""
         cited = Cited()
         for name in dict.fromkeys((*helped[: limits.CITED_MAX], *misled[: limits.CITED_MAX])):
-            kind = self._kind(name)
+            try:
+                kind = self._kind(name)
+            except JournalUnavailableError:
+                # The entry is resolved nevertheless.
+                cited.not_recorded.append(f"{name}: the journal cannot be read, so it is not known what this is.")
+                continue
             if name in helped and name in misled:
                 cited.not_recorded.append(f"{name}: it is in both helped and misled.")
             elif kind and name != ghap_id:
@@ -46,6 +54,12 @@ class Citing:
                 f"{shortened(more, limits.NARRATIVE_MAX)}: only {limits.CITED_MAX} of each list count."
             )
         return cited
+
+    def first_value(self, names: Iterable[str]) -> Value | None:
+        """Return the first value among these ids, None without one, and while values cannot be read."""
+        with suppress(JournalUnavailableError):
+            return next(filter(None, map(self.values.find, names)), None)
+        return None
 
     def _kind(self, name: str) -> AdviceKind | None:
         if self.collector.look_up([name]).found or self.shared.entries.get(name):

@@ -110,7 +110,8 @@ class Names:
 
         Sorted by the number of names that match, then newest first.
         """
-        words = frozenset(term for part in re.split(r"[\W_]", branch.rpartition("/")[2]) for term in terms(part))
+        # All at once: of a part that is one stop word, it would be kept.
+        words = frozenset(terms(re.sub(r"[\W_]", " ", branch.rpartition("/")[2])))
         newest = [*islice(self.lessons.collector.timeline.newest(caller.project), constants.NAME_LESSONS)]
         shared = [*self.lessons.shared_by(caller.project)]
         # Usually no lesson shares a name with the text: then stop before 200 more checks.

@@ -44,7 +44,7 @@ def worked_next(error: View) -> str:
     """Return a sentence about the command that worked next after an error; empty if there is none."""
     if "followed" not in error:
         return ""
-    share = f"in {error['followed_in']}/{error['sessions']} sessions"
+    share = f"in {error['followed_in']} of {out.counted(error['sessions'], 'session')}"
     is_same = plain_command(error["followed"]) == plain_command(error["command"])
     what = "the same command then worked" if is_same else f"`{error['followed']}` worked next"
     return f"{what} {share}; the error stayed away in {error['stayed_away']}"

@@ -47,11 +47,14 @@ from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import RETIRED, Settings
 from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
-from learning_memory_server.system.locations import is_attended
+from learning_memory_server.system.locations import SILENT, is_attended
 from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
-_CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
+_CACHES: Final = (
+    *("index", "map", "model-scales.json", "dashboard.html"),
+    *(LOG, f"{LOG}.1", f"{LOG}.2", SILENT, "hub.json"),
+)
 """Files in the storage folder that can be made again, and `map`, which an earlier version made."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),

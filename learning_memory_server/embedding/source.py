@@ -31,9 +31,7 @@ def is_hub_name(model: str) -> bool:
 
 
 def repository_of(model: str) -> Path:
-    """Return a model's folder in the download cache; it may not exist."""
-    # Even with local_files_only, the libraries contact huggingface.co. They read this variable once, at import.
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    """Return the folder in the cache that a model has if it was downloaded."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     cache = Path(os.environ.get("SENTENCE_TRANSFORMERS_HOME") or HF_HUB_CACHE)

@@ -127,9 +127,15 @@ class WorkQueue:
         """Return an array of shape (dimension,). Waiting queries form a batch, and equal queries are embedded once."""
         query = self._asked.get(text)
         if query is None or query.model is not model or query.result.done():
-            query = self._asked[text] = _Query(model, text)
+            query = _Query(model, text)
             self._queries.append(query)
-            self._thread.submit(self._run_next)
+            try:
+                self._thread.submit(self._run_next)
+            except RuntimeError:
+                # Closed. Nobody would answer those who ask the same and wait for this.
+                query.result.cancel()
+                raise
+            self._asked[text] = query
         query.callers += 1
         try:
             return await asyncio.shield(asyncio.wrap_future(query.result))

@@ -18,12 +18,7 @@ import structlog
 
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.work_queue import in_daemon_thread
-from learning_memory_server.errors import (
-    InvalidInputError,
-    JournalUnavailableError,
-    LearningMemoryError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import answer_for, event_of
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import PlainCalls, import_protocol
@@ -102,9 +97,8 @@ class Hub:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        # Before anybody waits for an answer. A journal that cannot be read fails the calls that need it, not the hub.
-        with suppress(JournalUnavailableError):
-            await asyncio.to_thread(self._services.read_journal)
+        # Before anybody waits for an answer.
+        await asyncio.to_thread(self._services.read_journal)
         await self._listen()
         # Only now that the journal is open: a program that cannot read it must not be the one to start.
         self._record()

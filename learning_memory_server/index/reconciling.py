@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, Key, digest_of, in_batches, key_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
@@ -86,7 +86,8 @@ class Reconciler:
             await self._count()
         stored = await self._index.digests()
         there = set().union(*stored.values())
-        for source in self._sources:
+        sources = self._readable()
+        for source in sources:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
                     if stored[document.collection].pop(document.point_id, None) != digest_of(document):
@@ -96,22 +97,35 @@ class Reconciler:
         for collection, points_there in stored.items():
             # The earlier documents of a record that is now divided differently are removed.
             points = await self._index.retrieve(collection, sorted(points_there.keys() - self.pending_deletes))
-            stale = {point.id for point in points if any(source.knows(point.payload) for source in self._sources)}
+            stale = {point.id for point in points if any(source.knows(point.payload) for source in sources)}
             self.pending_deletes |= stale
             superfluous += len(points) - len(stale)
         self.superfluous = superfluous
         if self.pending and not self.is_known:
             log.info("index.incomplete", missing=self.pending)
-        self.is_known = not self._is_invalid  # A change may have affected points that were already compared
+        # What invalidated it may have happened behind what was compared already.
+        self.is_known = not self._is_invalid and len(sources) == len(self._sources)
 
     async def _count(self) -> None:
         """Find the collections that searches can use. Comparing a large index would delay searches."""
         wanted = Counter[str]()
-        for source in self._sources:
+        for source in self._readable():
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 wanted.update(document.collection for document in batch)
         counts = await self._index.counts()
         self.searchable |= {each for each in Collection if counts[each] >= _LEAST_SHARE * wanted[each]}
+
+    def _readable(self) -> list[DocumentSource]:
+        """Return the sources whose records can be read; the points of the others stay as they are."""
+        found = []
+        for source in self._sources:
+            try:
+                any(source.forgotten())
+            except JournalUnavailableError as error:
+                log.warning("index.source_unreadable", reason=error.message)
+            else:
+                found.append(source)
+        return found
 
     async def flush(self) -> None:
         """Make all writes survive a power loss."""

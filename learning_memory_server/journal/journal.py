@@ -11,7 +11,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import codec, kinds
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.kinds import GHAP, KINDS, PROJECT, RETIRED, RETIRED_ANSWERS
-from learning_memory_server.journal.log import Disk, Line, Log, Purge, is_in_the_way, journal_errors, matching
+from learning_memory_server.journal.log import Disk, Line, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
@@ -43,8 +43,13 @@ class Journal:
     def recover(self, at: datetime) -> list[Path]:
         """Repair the effects of a crash, with the journal's lock, and return the files of torn lines."""
         self._refuse_other_formats()
-        set_aside = [path for log in self.logs.values() for path in log.recover(at)]
-        self._sweep()
+        set_aside = list[Path]()
+        for log in self.logs.values():
+            # A log that cannot be used fails the calls that need it, not the start.
+            with suppress(JournalUnavailableError):
+                set_aside += log.recover(at)
+        with suppress(JournalUnavailableError):
+            self._sweep()
         return set_aside
 
     def purge(self) -> Purge:
@@ -101,10 +106,17 @@ class Journal:
         return [path for log in self.logs.values() for path in log.set_aside_files()]
 
     def count_damage(self) -> int:
-        """Return how many lines cannot be read, open entries included. Known files are not read again."""
-        return self._unreadable + sum(
-            len(log.read().damage) if log.known_damage is None else log.known_damage for log in self.logs.values()
-        )
+        """Return how many lines cannot be read, open entries included. Known files are not read again.
+
+        A log of which nothing can be read counts as one.
+        """
+        for log in self.logs.values():
+            if log.known_damage is None:
+                try:
+                    log.read()
+                except JournalUnavailableError:
+                    log.known_damage = 1
+        return self.known_damage
 
     @property
     def known_damage(self) -> int:
@@ -164,18 +176,23 @@ class Journal:
 
     def _refuse_other_formats(self) -> None:
         """Refuse a journal with anything in another format. Only line ends are parsed: every start waits for this."""
-        for folder in (self.path, *self.folders):
-            # Also logs that this program does not know.
-            for path in matching(folder, "*.jsonl"):
-                if is_in_the_way(path):
-                    continue
-                with journal_errors(path):
-                    content = files.content(path)
-                if content.count(codec.END + b"\n") == content.count(b"\n"):
-                    continue
-                for version in codec.VERSION.finditer(content):
-                    codec.refuse_another(int(version[1]))
+        for path in self._all_logs():
+            try:
+                content = files.content(path)
+            except OSError:
+                continue  # Whoever needs it says why it cannot be used
+            if content.count(codec.END + b"\n") == content.count(b"\n"):
+                continue
+            for version in codec.VERSION.finditer(content):
+                codec.refuse_another(int(version[1]))
         self._refuse_open_files()
+
+    def _all_logs(self) -> Iterator[Path]:
+        """Yield the files of all logs, also of those that this program does not know."""
+        yield from matching(self.path, "*.jsonl")
+        for folder in self.folders:
+            with suppress(JournalUnavailableError):
+                yield from matching(folder, "*.jsonl")
 
     def _refuse_open_files(self) -> None:
         for path in self.open_files():

@@ -48,6 +48,7 @@ class RecordKind(Generic[T]):
     noun: str = ""  # the name of a record in reports, where it is another one
     is_monthly: bool = False
     is_archived: bool = True
+    is_beside: bool = False  # whether it is about other things, which are there without it
     names: Mapping[str, str] = field(default_factory=dict)  # other names of fields in the journal
     absent: Data = field(default_factory=dict)  # values of absent parts without a default
     stand_ins: Data = field(default_factory=dict)  # what earlier versions need in a thing written afterwards
@@ -165,6 +166,7 @@ VERDICT: Final = RecordKind(
     Verdict,
     checks.checked_verdict,
     "value_id ghap_id verdict created_at requests",
+    is_beside=True,
     names={"stance": "verdict"},
 )
 ADVICE: Final = RecordKind(
@@ -174,6 +176,7 @@ ADVICE: Final = RecordKind(
     checks.checked_advice,
     "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at",
     noun="advice line",
+    is_beside=True,
 )
 FAILURE: Final = RecordKind(
     "failure",
@@ -182,6 +185,7 @@ FAILURE: Final = RecordKind(
     checks.checked_failure,
     "id session created_at times agent context advice.id advice.kind advice.effect advice.reason",
     noun="failure line",
+    is_beside=True,
     names={"worked": "remedy"},
 )
 MEMORY: Final = RecordKind(
@@ -206,18 +210,25 @@ SERVER: Final = RecordKind(
     names={"is_left": "left"},
 )
 PROJECT: Final = RecordKind(
-    "project", "projects", Naming, checks.checked_naming, "id created_at name into", noun="project line"
+    "project", "projects", Naming, checks.checked_naming, "id created_at name into", noun="project line", is_beside=True
 )
-ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at")
+ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at", is_beside=True)
 RULE: Final = RecordKind(
     "rule",
     "rules",
     Rule,
     checks.checked_rule,
     "id state origin.kind created_at changed_at when unattended replaces suggestion evidence",
+    is_beside=True,
 )
 RULE_COUNT: Final = RecordKind(
-    "rule_count", "rule-counts", RuleCount, checks.checked_count, "id rule session created_at", noun="rule count"
+    "rule_count",
+    "rule-counts",
+    RuleCount,
+    checks.checked_count,
+    "id rule session created_at",
+    noun="rule count",
+    is_beside=True,
 )
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each

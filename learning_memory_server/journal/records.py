@@ -7,6 +7,8 @@ from itertools import chain
 from threading import Lock
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import structlog
+
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.kinds import RecordKind
@@ -30,6 +32,8 @@ class Identified(Protocol):
 
 T = TypeVar("T", bound=Identified)
 
+log = structlog.get_logger()
+
 
 @dataclass(frozen=True, slots=True)
 class Forgetting(Generic[T]):
@@ -41,7 +45,11 @@ class Forgetting(Generic[T]):
 
 
 class Records(Generic[T]):
-    """The things of one kind in a `log`, read once at first use. Writes are on the disk before they are visible."""
+    """The things of one kind in a `log`, read once at first use. Writes are on the disk before they are visible.
+
+    A line that this program does not understand hides only what it is about. A log that cannot be read raises
+    `JournalUnavailableError`; if the kind `is_beside`, only writing and forgetting do, and there is nothing to read.
+    """
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -49,18 +57,20 @@ class Records(Generic[T]):
         self._by_id: dict[str, T] | None = None
         self._reading = Lock()
         self._tombstones: dict[str, dict[str, Any]] = {}
+        self._hidden: set[str] = set()  # the ids of what is not understood
+        self._is_lost = False  # whether the log could not be read
 
     def all(self) -> list[T]:
         """Return everything that is not forgotten, oldest first."""
-        return list(self._loaded().values())
+        return list(self._readable().values())
 
     def find(self, name: str) -> T | None:
         """Return the thing with this id, or None."""
-        return self._loaded().get(name)
+        return self._readable().get(name)
 
     def has_had(self, name: str) -> bool:
         """Return whether there is, or was, a thing with this id."""
-        return name in self._loaded() or name in self._tombstones
+        return name in self._readable() or name in self._tombstones or name in self._hidden
 
     def knows(self, payload: Mapping[str, Any]) -> bool:
         """Return whether a point of the index is of something that is, or was, there."""
@@ -72,7 +82,7 @@ class Records(Generic[T]):
 
     def forgotten_ids(self) -> AbstractSet[str]:
         """Return the ids of everything that is forgotten."""
-        self._loaded()
+        self._readable()
         return self._tombstones.keys()
 
     def add(self, *things: T, at: datetime | None = None) -> None:
@@ -83,7 +93,7 @@ class Records(Generic[T]):
 
     def add_new(self, things: Iterable[T], at: datetime | None = None) -> list[T]:
         """Write and return the things with ids that are neither known nor forgotten; see `add`."""
-        known = self._loaded().keys() | self._tombstones.keys()
+        known = self._loaded().keys() | self._tombstones.keys() | self._hidden
         new = list({each.id: each for each in things if each.id not in known}.values())
         self.add(*new, at=at)
         return new
@@ -104,6 +114,7 @@ class Records(Generic[T]):
     def look_up(self, ids: Iterable[str]) -> Forgetting[T]:
         """Return what `forget` would return, and change nothing. Duplicate ids count once."""
         wanted = dict.fromkeys(ids)
+        self._loaded()
         known = {name: thing for name in wanted if (thing := self._forgettable(name))}
         others = [name for name in wanted if name not in known]
         before = tuple(name for name in others if name in self._tombstones)
@@ -154,12 +165,28 @@ class Records(Generic[T]):
             with self._reading, without_collections():
                 if self._by_id is None:
                     self._by_id = self._read()
+            if self._is_lost:
+                self._is_lost = False
+                self._replaced()
         return self._by_id
+
+    def _readable(self) -> dict[str, T]:
+        """Return what is loaded; nothing while the log of a kind that `is_beside` cannot be read."""
+        try:
+            return self._loaded()
+        except JournalUnavailableError as error:
+            if not self._codec.is_beside:
+                raise
+            if not self._is_lost:
+                log.warning("journal.log_unreadable", kind=self._codec.kind, reason=error.message)
+            self._is_lost = True
+            self.log.known_damage = self.log.known_damage or 1
+            return {}
 
     def _read(self) -> dict[str, T]:
         """Return the things, decoded line by line, which takes the least RAM."""
         by_id: dict[str, T] = {}
-        refused: dict[str, JournalUnavailableError] = {}
+        refused = set[str]()
         tombstones: dict[str, dict[str, Any]] = {}
         for record in self.log.records():
             if record.is_tombstone:
@@ -167,16 +194,18 @@ class Records(Generic[T]):
                     tombstones[record.id] = record.data
                 continue
             # A later line about the same id supersedes an earlier one.
-            refused.pop(record.id, None)
+            refused.discard(record.id)
             try:
                 by_id[record.id] = record.decoded(self._codec.decode)
-            except JournalUnavailableError as error:
-                refused[record.id] = error
+            except JournalUnavailableError:
+                by_id.pop(record.id, None)
+                refused.add(record.id)
         for name in tombstones:
             by_id.pop(name, None)
-            refused.pop(name, None)
-        if refused:
-            raise next(iter(refused.values()))
+        self._hidden = refused - tombstones.keys()
+        if self._hidden:
+            log.warning("journal.not_understood", kind=self._codec.kind, count=len(self._hidden))
+            self.log.known_damage = (self.log.known_damage or 0) + len(self._hidden)
         self._tombstones = tombstones
         return by_id
 

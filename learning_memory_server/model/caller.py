@@ -100,6 +100,8 @@ def place_in(directory: Path) -> str:
     )
     lines = (said or "").splitlines()[:_CHANGED_MAX]
     place = "\n".join(line[3:].partition("...")[0] for line in lines)
+    # What git says in place of a branch, or before one without a commit, is not its name.
+    place = place.removeprefix("HEAD (no branch)").removeprefix("No commits yet on ")
     return place.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -153,21 +153,22 @@ class Recall:
         search_index: Callable[[QueryT, SearchTimer], Awaitable[SearchResult[FoundT]]],
         rank_journal: Callable[[QueryT], Awaitable[SearchResult[FoundT]]],
     ) -> SearchResult[FoundT]:
-        """Return the results from the index, within `seconds` if it is on a server, otherwise from the journal."""
-        query = replace(query, text=with_iso_dates(query.text))
+        """Return what the index finds, within `seconds` if it is on a server, else what the journal has."""
+        dated = replace(query, text=with_iso_dates(query.text))
         with SearchTimer(query.collection) as timer:
             result: SearchResult[FoundT] | None = None
             if query.collection in self.writer.reconciler.searchable:
                 async with self._at_once:
                     try:
                         async with self.index.with_budget(Budget(index=seconds)).limited():
-                            result = await search_index(query, timer)
+                            result = await search_index(dated, timer)
                     except AWAY as error:
                         # The journal can still answer, and `mode` shows it.
                         log.warning("search.degraded", reason=error.message)
                         self.writer.invalidate(error)
             if result is None:
                 async with self._lexical:
+                    # It adds the dates itself: twice would make another date of "3 May 05 03".
                     result = await rank_journal(query)
             timer.answered(result.mode, len(result.found))
         return result

@@ -79,21 +79,27 @@ class _Walk:
             return data
         # One call per level: data may be nested nearly as deep as Python's stack allows.
         redacted: dict[Any, Any] = {}
+        numbers = Counter[str]()
         for key, value in data.items():
-            free, kinds = self._key(key, redacted, data)
+            free, kinds = self._key(key, redacted, data, numbers)
             inside = f"{place}.{free}" if place else str(free)
             self._note(inside, kinds)
             redacted[free] = self.redacted(value, key if isinstance(key, str) else name, inside)
         return redacted
 
-    def _key(self, key: Any, taken: Collection[Any], given: Collection[Any]) -> tuple[Any, Mapping[str, int]]:
-        """Return a key without secrets, numbered to keep it unique, and the number of secrets in it by kind."""
+    def _key(
+        self, key: Any, taken: Collection[Any], given: Collection[Any], numbers: Counter[str]
+    ) -> tuple[Any, Mapping[str, int]]:
+        """Return a key without secrets, numbered if it would be one that is there, and what was in it.
+
+        `numbers` has the last number of each key: thousands of secrets are replaced by the same text.
+        """
         is_text = isinstance(key, str) and key not in _PLAIN and not _is_ours(key)
         now = self._redactor.redact(key) if is_text else Redacted(key)
-        number, free = 2, now.text
+        free = now.text
         while free in taken or (free != key and free in given):
-            free = f"{now.text} {number}"
-            number += 1
+            numbers[now.text] += 1
+            free = f"{now.text} {numbers[now.text] + 1}"
         return free, now.kinds
 
     def _text(self, text: str, name: str, place: str) -> str:

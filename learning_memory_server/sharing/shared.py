@@ -64,6 +64,9 @@ SHARED: Final = "shared.json"  # The file name in the data folder
 _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05  # Subtracted from the score of an unsettled lesson without an own confirmation
 
+_MALFORMED: Final = (ValueError, TypeError, AttributeError, AssertionError, RecursionError)
+"""What data raises that is not as it was written."""
+
 log = structlog.get_logger()
 
 
@@ -116,13 +119,14 @@ class SharedLessons:
     _looked: float = field(default=-timeouts.SHARED_AGAIN, init=False)
 
     def __post_init__(self) -> None:
-        """Load the stored state."""
-        with suppress(OSError, msgspec.MsgspecError):
-            if self.file:
-                found = msgspec.json.decode(files.content(self.file), type=dict[str, Joined])
-                self._arrange(
-                    {place: each if each.version == VERSION else _forgotten(each) for place, each in found.items()}
-                )
+        """Take what was read before."""
+        if self.file:
+            self._arrange(
+                {
+                    place: each if each.version == VERSION else _forgotten(each)
+                    for place, each in _kept_in(self.file).items()
+                }
+            )
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents of all shared lessons."""
@@ -180,16 +184,21 @@ class SharedLessons:
                 except DeadlineExceededError as error:
                     log.info("shared.skipped", reason=error.message)
                     continue
-                # The repository may have been left in the meantime.
+                except Exception:
+                    # One repository cannot take the others along.
+                    log.exception("shared.failed")
+                    continue
+                # It may have been left meanwhile.
                 if after != before and self.joined.get(place) == before:
                     self._set({**self.joined, place: after})
 
     async def join(self, folder: Path, project: str) -> Joined:
         """Join a repository, read its shared lessons, and return them. Raises `InvalidInputError` without a commit."""
         place, joined = await _in_thread(partial(_found, folder, project))
+        # Before it is kept: what cannot be read would be tried, and fail, again and again.
+        joined = await _in_thread(partial(_read, place, joined, self.gate.redactor))
         self._set({**self.joined, place: joined})
-        await self.refresh()
-        return self.joined[place]
+        return joined
 
     async def leave(self, folder: Path) -> Joined:
         """Leave a repository and drop its shared lessons. Raises `NotFoundError` if it is not joined."""
@@ -215,6 +224,23 @@ class SharedLessons:
     def _arrange(self, joined: Mapping[str, Joined]) -> None:
         self.joined = joined
         self.entries = {entry.id: entry for each in joined.values() for entry in each.entries}
+
+
+def _kept_in(file: Path) -> dict[str, Joined]:
+    """Return the joined repositories in a file, without those that are not as they were written."""
+    found = dict[str, Joined]()
+    with suppress(OSError, *_MALFORMED):
+        for place, data in msgspec.json.decode(files.content(file), type=dict[str, msgspec.Raw]).items():
+            try:
+                joined = msgspec.json.decode(data, type=Joined)
+                # It has what the index needs.
+                for entry in joined.entries:
+                    documents_of(entry)
+            except _MALFORMED:
+                log.warning("shared.unreadable")
+            else:
+                found[place] = joined
+    return found
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

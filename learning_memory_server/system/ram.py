@@ -6,20 +6,34 @@ import os
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
 _MADV_DONTNEED = 4  # Drops a shared mapping's pages from this process; a later access reads the file again
 _MADV_POPULATE_READ = 22  # Reads all pages of a mapping at once. Linux before 5.14 does not know it, and does nothing.
 
 
+_blocks = 0  # How many blocks are `without_collections` at the moment
+_counting = Lock()
+
+
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Make objects that stay, with garbage collection neither meanwhile nor over them later."""
-    gc.disable()
+    """Make objects that stay, with garbage collection neither meanwhile nor over them later.
+
+    Blocks may be inside of each other, and in several threads: the last one that ends turns collections on again.
+    """
+    global _blocks  # noqa: PLW0603 - collections are on or off for the whole process
+    with _counting:
+        _blocks += 1
+        gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        with _counting:
+            _blocks -= 1
+            gc.freeze()
+            if not _blocks:
+                gc.enable()
 
 
 def release_mapped(folder: Path) -> None:

@@ -105,3 +105,9 @@ def test_a_lesson_that_names_the_branch_or_a_changed_file_is_about_the_place(
     about = lesson(1, "Anchors of the ferry hold in mud; tools/feed_row.py says where")
     names.lessons.collector.add_resolved([about])
     assert names.at(place, HERE) == ([about] if found else [])
+
+
+def test_a_branch_with_a_stop_word_is_found_by_its_other_words(names: Names) -> None:
+    about = lesson(1, "Anchors of the ferry hold in mud")
+    names.lessons.collector.add_resolved([about])
+    assert names.at("fix/the-ferry-anchors", HERE) == [about]

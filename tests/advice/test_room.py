@@ -153,4 +153,4 @@ async def test_a_folder_that_may_be_of_another_project_is_offered_nothing(servic
     assert await room.offered(PROMPT, NOTHING, stranger) == []
     assert source.asked == []
     assert "gives no advice here" in await room.context(stranger, "", has_rules=True)
-    assert await room_of(services).context(stranger, "") == ""
+    assert await room_of(services).context(stranger, "", has_rules=True) == ""

@@ -7,6 +7,7 @@ import pytest
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.system.locations import SILENT
 from tests.client_folders import folder_name
 from tests.command_line import Run, printed, refusal
 from tests.lessons.errors.written import failed, ran, write_transcript
@@ -127,6 +128,7 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     (storage / "hub.log.2").touch()
     (storage / "map").mkdir()
     (storage / "map" / "CACHEDIR.TAG").touch()
+    (storage / SILENT).touch()
     (storage / "refusals.json").touch()
     (storage / "refusals.json.corrupt-1").touch()
     (storage / "shared.json").write_text("{}")

@@ -330,3 +330,16 @@ class FailingOnce(Counting):
         if len(self.queries) == 1:
             raise RuntimeError(SECRET)
         return vectors
+
+
+async def test_after_closing_every_query_is_refused_also_the_same_one_again(
+    load: SlowLoad[Embedder], serve: Serve
+) -> None:
+    service = serve(load)
+    load.release.set()
+    await service.identity()
+    service.close()
+    for _ in range(2):
+        async with asyncio.timeout(MINUTES):
+            with pytest.raises(EmbeddingUnavailableError):
+                await service.embed_query("a question")

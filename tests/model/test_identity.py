@@ -86,6 +86,18 @@ def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repos
     assert place_in(repository.parent / "nowhere") == ""
 
 
+def test_what_git_says_in_place_of_a_branch_is_no_branch(repository: Path, tmp_path: Path) -> None:
+    git(repository, "checkout", "--quiet", "--detach")
+    assert place_in(repository) == ""
+    (repository / "new.py").write_text("x")
+    assert place_in(repository) == "\nnew.py"
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    git(empty, "init", "-q", "-b", "first")
+    assert place_in(empty) == "first"
+
+
 @pytest.mark.parametrize("name", ["prüfung.py", "支付.py", "отчёт.md", "แคช.ts", "café list.txt"])
 def test_a_changed_file_is_told_by_its_name_in_any_script(repository: Path, name: str) -> None:
     (repository / name).write_text("x")

@@ -1,11 +1,13 @@
 from datetime import date
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, strategies as st
 
-from learning_memory_server.index.queries import MemoryQuery
+from learning_memory_server.index.queries import FoundMemory, MemoryQuery, SearchResult
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.recall.recall import rank, with_iso_dates
+from learning_memory_server.recall.recall import Recall, rank, with_iso_dates
 from tests.capture.memories.shelf import Shelf
 from tests.support import TEXTS
 
@@ -202,3 +204,16 @@ async def test_a_date_in_words_finds_the_memory_of_that_day(mode: SearchMode, sh
         result = await shelf.searcher.search(MemoryQuery(text))
         assert result.mode is mode
         assert result.found[0].memory.date.isoformat().startswith("2023-05-25")
+
+
+async def test_the_dates_of_a_question_are_read_once() -> None:
+    asked = []
+
+    async def ranked(query: MemoryQuery) -> SearchResult[FoundMemory]:
+        asked.append(with_iso_dates(query.text))
+        return SearchResult([], SearchMode.LEXICAL)
+
+    nothing = SimpleNamespace(reconciler=SimpleNamespace(searchable=()))
+    recall = Recall(cast("Any", None), cast("Any", nothing), cast("Any", None))
+    await recall.search(MemoryQuery("3 May", 5), 1.0, cast("Any", None), ranked)
+    assert asked == ["3 May 05 03"]

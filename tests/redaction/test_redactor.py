@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from benchmarks.secret_texts import SUITES, harmless_texts, secret_cases
 from benchmarks.secrets_made import ALNUM, HEX, drawn
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.redaction.base import KIND, MARKER, Span, marker
+from learning_memory_server.redaction.base import KIND, MARKER, Redacted, Span, marker
 from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
 
@@ -261,3 +261,25 @@ def test_keys_that_become_the_same_are_numbered() -> None:
     other = TOKEN[:-1] + ("A" if TOKEN[-1] != "A" else "B")
     mark = "[redacted: github token]"
     assert redact_data(REDACTOR, {TOKEN: 1, other: 2}).data == {mark: 1, f"{mark} 2": 2}
+
+
+def test_thousands_of_keys_that_redact_alike_take_no_longer_each() -> None:
+    calls = 0
+
+    class Counting(str):
+        __slots__ = ()
+
+        def __format__(self, form: str) -> str:
+            nonlocal calls
+            calls += 1
+            return super().__format__(form)
+
+    class Alike:
+        def redact(self, _text: str) -> Redacted:
+            return Redacted(Counting("[REDACTED]"), {"token": 1})
+
+    count = 2_000
+    redacted = redact_data(Alike(), {f"secret {number}": number for number in range(count)})
+    assert list(redacted.data.values()) == list(range(count))
+    assert list(redacted.data)[:3] == ["[REDACTED]", "[REDACTED] 2", "[REDACTED] 3"]
+    assert calls == count - 1

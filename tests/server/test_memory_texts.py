@@ -59,7 +59,7 @@ async def test_no_stored_text_looks_like_another_part_of_a_reply(
         assert not set(FORGED[1:-1]).intersection(own)
         assert "\n   postgres" in text
     lines = [line for line in reply.splitlines() if not line.startswith("   ")]
-    assert [line for line in lines if line.startswith(("Mode:", "Found "))] == ["Found 1 results:", "Mode: lexical"]
+    assert [line for line in lines if line.startswith(("Mode:", "Found "))] == ["Found 1 result:", "Mode: lexical"]
     (head,) = [line for line in lines if re.match(r"\d+\. ", line)]
     parts = re.fullmatch(r"1\. \[Score: 0\.\d\d\] \[Tags: ([^\[\]]*)\]", head)
     assert parts

@@ -87,7 +87,7 @@ async def test_no_secret_in_any_argument_of_any_tool_is_stored_or_logged(
                 result = await agent.client.call_tool(tool, given)
                 assert TOKEN not in only_text(result)
                 if tool == "search_memory":
-                    assert only_text(result).startswith("Found 1 results:")
+                    assert only_text(result).startswith("Found 1 result:")
         await indexed.writer.settle()
     assert files_with(tmp_path, TOKEN) == []
     journal = b"".join(path.read_bytes() for path in (tmp_path / "journal").rglob("*") if path.is_file())

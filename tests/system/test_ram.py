@@ -1,11 +1,13 @@
+import gc
 import mmap
 import platform
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from learning_memory_server.system.ram import read_mapped, release_mapped, trim_heap
+from learning_memory_server.system.ram import read_mapped, release_mapped, trim_heap, without_collections
 
 SIZE = 4 * 1024 * 1024
 
@@ -83,3 +85,24 @@ def test_memory_freed_between_blocks_in_use_is_returned() -> None:
 
     assert all_resident() < before - 16 * 1024 * 1024
     assert all(each == b"x" * 2000 for each in kept)
+
+
+def test_collections_are_on_again_after_the_last_block_without_them() -> None:
+    with without_collections():
+        with without_collections():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_block_in_another_thread_does_not_turn_collections_on() -> None:
+    def inside() -> None:
+        with without_collections():
+            pass
+
+    with without_collections():
+        other = Thread(target=inside)
+        other.start()
+        other.join()
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -99,8 +99,13 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
 def _check_log(
     noun: str, log: Log, decode: Callable[[dict[str, object]], object] | None
 ) -> Generator[Finding, None, int | None]:
-    """Yield the problems of a log. Return its number of records if there are none."""
-    content = log.read()
+    """Report what is wrong with a log. Return its number of records if nothing is."""
+    try:
+        content = log.read()
+    except JournalUnavailableError as error:
+        # The others are still worth a look.
+        yield red(_explained(error))
+        return None
     foreign = []
     for record in content.records:
         try:

@@ -83,8 +83,12 @@ def _prepare_torch(obstacle: str = "") -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     require_library(obstacle)
     import torch
+    from huggingface_hub import constants
     from transformers.utils import logging as transformers_logging
 
+    # Even with local_files_only, the libraries ask huggingface.co for revisions. The variable of this name would keep
+    # this process from a download that a person asks for later.
+    constants.HF_HUB_OFFLINE = True
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     torch.set_num_threads(1)  # A second thread made a query 14 times slower on a busy two-core machine

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.errors import InvalidSettingsError, JournalUnavailableError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.kinds import SERVER
 from learning_memory_server.journal.log import Log
@@ -112,7 +112,14 @@ class ServerLog:
         return here
 
     def _all(self) -> list[KnownServer]:
-        last = {record.id: record.decoded(SERVER.decode) for record in self.log.read().records}
+        last = dict[str, KnownServer]()
+        for record in self.log.read().records:
+            # A line that is not understood hides only its server.
+            last.pop(record.id, None)
+            try:
+                last[record.id] = record.decoded(SERVER.decode)
+            except JournalUnavailableError:
+                self.log.known_damage = (self.log.known_damage or 0) + 1
         return list(last.values())
 
     def _note(self, servers: Iterable[KnownServer], at: datetime) -> None:

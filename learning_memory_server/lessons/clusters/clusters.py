@@ -16,7 +16,9 @@ from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from learning_memory_server.errors import NotFoundError
+import msgspec
+
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.model import limits
@@ -144,13 +146,25 @@ class LineageLog:
     def _read(self) -> dict[tuple[str, str | None], Lineage]:
         lineages: dict[tuple[str, str | None], Lineage] = {}
         for record in self._history.read().records:
-            record.decoded(partial(_apply, lineages, record.id))
+            try:
+                record.decoded(partial(_apply, lineages, record.id))
+            except JournalUnavailableError:
+                # The numbers that it has given are given again, at worst; those of the other lines stay.
+                self._history.known_damage = (self._history.known_damage or 0) + 1
         return lineages
 
 
+class _Change(msgspec.Struct):
+    """What a line says of the clusters of an axis."""
+
+    moved: dict[str, int | None]
+    next_number: int
+    project: str | None = None
+
+
 def _apply(lineages: dict[tuple[str, str | None], Lineage], axis: str, data: dict[str, Any]) -> None:
-    lineage = lineages.setdefault((axis, data.get("project")), Lineage())
-    lineage.apply(data["moved"], data["next_number"])
+    said = msgspec.convert(data, _Change)
+    lineages.setdefault((axis, said.project), Lineage()).apply(said.moved, said.next_number)
 
 
 def _digest(project: str | None) -> str | None:

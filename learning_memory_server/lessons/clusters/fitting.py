@@ -189,6 +189,8 @@ def _way_out(partition: Partition) -> str:
         return f"A smaller {_SIZE_SETTING} would not find more: the other points are too dissimilar."
     shown = missed.sizes[: limits.GROUPS_NAMED]
     sizes = " and ".join(filter(None, [", ".join(map(str, shown[:-1])), str(shown[-1])]))
-    of_them = f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {sizes} points"
+    of_them = (
+        f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {counted(missed.sizes[0], 'point')}"
+    )
     groups = counted(len(missed.sizes), "cluster")
     return f"With {_SIZE_SETTING} = {missed.min_cluster_size} there would be {groups}{of_them}."

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -97,7 +98,7 @@ def found_files(entry: Ghap, folder: str, touched: Mapping[str, bool]) -> list[t
     is_repository = (root / ".git").exists()
     is_read = {name: each for name, each in touched.items() if name_in(root, name) == name}
     for path in _paths(texts, tracked_by_git(root) if is_repository else ()):
-        if (name := name_in(root, path)) and (name in is_read or (root / name).is_file()):
+        if (name := name_in(root, path)) and (name in is_read or _is_file(root / name)):
             is_read.pop(name, None)  # What is named last comes last
             is_read[name] = False
     names = list(is_read)[-_LOOKED_AT:]
@@ -108,6 +109,14 @@ def found_files(entry: Ghap, folder: str, touched: Mapping[str, bool]) -> list[t
         for name, content in contents
         if content is not None
     ]
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is a file. Before Python 3.14, the library raises an error for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _paths(texts: str, tracked: Iterable[str]) -> Iterator[str]:

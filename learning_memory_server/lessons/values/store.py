@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.base import Vectors
-from learning_memory_server.errors import AWAY, InvalidInputError, NotFoundError
+from learning_memory_server.errors import AWAY, InvalidInputError, JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
@@ -275,8 +275,14 @@ class ValueStore:
         return [by_id[name] for name in ranked], mode
 
     async def matching(self, query: str, project: str | None = None) -> list[Standing]:
-        """Return the values in force that match a question best, at most two; none if the index is away or late."""
-        in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
+        """Return the values in force that match a question best, at most two.
+
+        None if the index is away or late, or if the values cannot be read.
+        """
+        try:
+            in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
+        except JournalUnavailableError:
+            return []
         if not in_force or not self.index.is_open:
             return []
         try:

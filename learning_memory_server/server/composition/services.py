@@ -120,18 +120,21 @@ class Indexed(Stores):
 
     def read_journal(self) -> None:
         """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
-        self.collector.load()
-        for records in (
-            self.value_log,
-            self.verdicts,
-            self.advice_log,
-            self.failure_log,
-            self.memory_log,
-            self.answers,
+        for read in (
+            self.collector.load,
+            self.value_log.forgotten_ids,
+            self.verdicts.forgotten_ids,
+            self.advice_log.forgotten_ids,
+            self.failure_log.forgotten_ids,
+            self.memory_log.forgotten_ids,
+            self.answers.forgotten_ids,
+            self.rule_log.forgotten_ids,
+            self.rule_counts.forgotten_ids,
+            self.journal.names.forgotten_ids,
         ):
-            records.forgotten_ids()
-        for of_rules in (self.rule_log, self.rule_counts):
-            of_rules.forgotten_ids()
+            # A log that cannot be read fails the calls that need it, not the others.
+            with suppress(JournalUnavailableError):
+                read()
 
     def note_server(self, url: str, owner: str) -> None:
         """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.capture.entries.timeline import Tally
+from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.model.lines import counted
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views import advice_views
@@ -90,19 +92,23 @@ class Statistics:
         return timeline.tally
 
     def _kept(self) -> dict[str, Any]:
+        """Return the counts of what is not an entry, without those of logs that cannot be read."""
         services = self.services
-        memories = services.memory_log.all()
         stances = Counter(verdict.stance for verdict in services.verdicts.all())
-        return {
-            "values": len(services.value_log.all()),
+        found: dict[str, Any] = {
             "verdicts": {stance.value: stances[stance] for stance in Stance},
             "advice": advice_views.shown(services.advice_log, services.effects),
-            "memories": {
+        }
+        with suppress(JournalUnavailableError):
+            found["values"] = len(services.value_log.all())
+        with suppress(JournalUnavailableError):
+            memories = services.memory_log.all()
+            found["memories"] = {
                 "total": len(memories),
                 "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),
                 "characters": sum(len(memory.text) for memory in memories),
-            },
-        }
+            }
+        return found
 
 
 def journal_notices(journal: Journal, damaged: int) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.errors import NotFoundError, did_you_mean
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError, did_you_mean
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
@@ -74,16 +74,24 @@ class Projects:
         )
 
     def has(self, project: str) -> bool:
-        """Return whether sessions here have kept anything of a project, by its id."""
-        return self.kept.journal.names.have_own(project, chain(self.kept.collector.list_resolved(), *self._others()))
+        """Whether sessions here have stored anything of a project, by its id, or may have, in an unreadable log."""
+        readable = [*self._others(), self._read(self.kept.collector.list_resolved)]
+        is_kept = self.kept.journal.names.have_own(project, chain(*filter(None, readable)))
+        return is_kept or None in readable
 
     def all(self) -> list[str]:
         """Return all of them, by name."""
-        others = (each.project for each in chain(*self._others()))
+        others = (each.project for each in chain(*filter(None, self._others())))
         return sorted({*self.kept.collector.timeline.projects(), *others})
 
-    def _others(self) -> list[list[Any]]:
-        """Return everything of a project except resolved entries, whose projects are counted as they come."""
+    def _others(self) -> list[list[Any] | None]:
+        """Return everything except resolved entries, whose projects are counted as they come; None if unreadable."""
         kept = self.kept
         logs = kept.value_log, kept.memory_log, kept.failure_log, kept.rule_log
-        return [kept.journal.open_entries(), *(log.all() for log in logs)]
+        return [self._read(read) for read in (kept.journal.open_entries, *(log.all for log in logs))]
+
+    def _read(self, read: Callable[[], list[Any]]) -> list[Any] | None:
+        try:
+            return read()
+        except JournalUnavailableError:
+            return None

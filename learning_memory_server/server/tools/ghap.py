@@ -250,7 +250,7 @@ async def resolve_ghap(
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, near = _or_none(done[0]), _or_none(done[1])
-    cites = next((found for name in helped or () if (found := citing.values.find(name))), None)
+    cites = citing.first_value(helped or ())
     told = fields(
         ResolvedEntry,
         entry.outcome,

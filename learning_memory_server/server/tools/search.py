@@ -235,10 +235,10 @@ class Stats(TypedDict):
 
     experiences: ExperienceStats
     calibration: CalibrationStats
-    values: int
+    values: NotRequired[int]
     verdicts: dict[str, int]
     advice: dict[str, int]
-    memories: MemoryStats
+    memories: NotRequired[MemoryStats]
     index: IndexStats
     journal: JournalStats
     model: ModelStats

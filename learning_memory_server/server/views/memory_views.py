@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.model import limits
-from learning_memory_server.model.lines import preview
+from learning_memory_server.model.lines import counted, preview
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.entry_views import ScoreParts, formula, left_out_note, score_parts
@@ -116,7 +116,7 @@ def found_whole(result: SearchResult[FoundMemory], heading: Heading, offset: int
             return None
         shown = rest[: _fitting(rest, room)]
         end = offset + len(shown)
-        body = _indented(shown) if shown else f"(the text has only {len(text):,} characters)"
+        body = _indented(shown) if shown else f"(the text has only {counted(len(text), 'character')})"
         if end >= len(text):
             return above + body
         return f"{above}{body}\n[cut: characters {offset:,}-{end:,} of {len(text):,}; text_offset {end} goes on]"
@@ -148,7 +148,7 @@ def _results(
     left = len(result.found) - len(blocks)
     omitted = [f"{left} more did not fit into this reply: ask with {narrower}."] if left else []
     count = len(result.found)
-    return {"count": count, "text": _GAP.join([f"Found {count} results:", *blocks, *omitted, closing])}
+    return {"count": count, "text": _GAP.join([f"Found {counted(count, 'result')}:", *blocks, *omitted, closing])}
 
 
 def _closing(result: SearchResult[FoundMemory], heading: Heading) -> list[str]:

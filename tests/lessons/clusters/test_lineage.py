@@ -5,11 +5,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.errors import NotFoundError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.lessons.clusters.clusters import Lineage, LineageLog
@@ -183,10 +184,12 @@ async def test_projects_share_numbers_of_an_axis_and_their_names_are_not_journal
     assert b"acme" not in (journal.path / "clusters.jsonl").read_bytes()
 
 
-async def test_a_line_that_cannot_be_decoded_is_an_error(log: LineageLog, journal: Journal) -> None:
-    journal.clusters.append([JournalRecord("clusters", "full", NOON, {"moves": {}})])
-    with pytest.raises(JournalUnavailableError, match="full"):
-        await log.of(Axis.FULL, None)
+@pytest.mark.parametrize("bad", [{"moves": {}}, {"moved": {"a": ["b"]}, "next_number": 9}])
+async def test_a_line_that_cannot_be_decoded_hides_no_other_line(log: LineageLog, journal: Journal, bad: Any) -> None:
+    for data in ({"moved": {"a": 0}, "next_number": 1}, bad, {"moved": {"b": 1}, "next_number": 2}):
+        journal.clusters.append([JournalRecord("clusters", "full", NOON, data)])
+    assert (await log.of(Axis.FULL, None)).members == {0: {"a"}, 1: {"b"}}
+    assert journal.known_damage == 1
 
 
 @pytest.mark.slow

@@ -134,3 +134,9 @@ def test_a_long_word_is_no_path_and_takes_no_time() -> None:
 
     assert list(_paths("a" * 100_000, ())) == []
     assert process_time() - before < 1
+
+
+async def test_a_word_that_is_too_long_for_a_file_costs_no_anchor(anchoring: Anchoring, shop: Path) -> None:
+    start(anchoring.collector)
+    kept = await resolve(anchoring, shop, f"See src/{'x' * 260}.py and src/cart.py.")
+    assert [each.file for each in kept.anchors] == ["src/cart.py"]
