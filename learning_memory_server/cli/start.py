@@ -49,6 +49,7 @@ from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.locations import is_attended
 from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
+from learning_memory_server.system.servers import without_logins
 
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """Files in the storage folder that can be made again."""
@@ -230,7 +231,9 @@ def uninstall(
         elif not journal.size():
             _remove_folders(settings, document)
     if settings.qdrant_url:
-        out.notice(f"Points on the server stay until: learning-memory-server migrate --leave {settings.qdrant_url}")
+        out.notice(
+            f"Points on the server stay until: learning-memory-server migrate --leave {without_logins(settings.qdrant_url)}"
+        )
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
     with suppress(OSError):
         config_file().parent.rmdir()  # Empty, unless a person has settings there

@@ -19,6 +19,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock, as_seen
 from learning_memory_server.system import files, timeouts
+from learning_memory_server.system.recent import Recent
 
 
 class EntryOwner(StrEnum):
@@ -144,8 +145,8 @@ class LiveSessions:
         self._clock = clock
         self._path = path
         self._fronts: defaultdict[str, list[int]] = defaultdict(list)
-        self._heard: dict[str, datetime] = {}
-        self._left: dict[str, Any] = {}
+        self._heard: Recent[str, datetime] = Recent()
+        self._left: Recent[str, Any] = Recent()
         with suppress(OSError, ValueError, TypeError, AttributeError):
             for session, processes in json.loads(files.content(path)).items():
                 if running := list(filter(_runs, processes)):

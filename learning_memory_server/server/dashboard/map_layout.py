@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import io
-import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server.system import files
-from learning_memory_server.system.children import detached, module_command
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.system import files, timeouts
+from learning_memory_server.system.children import ATTEMPTS, Child, ChildFailedError, answer_requests, module_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     Asked = Mapping[str, tuple[NDArray[np.float32], int, str, Landmarks | None]]
 
 log = structlog.get_logger()
+
+_MODULE: Final = "learning_memory_server.server.dashboard.map_layout"
 
 
 class LandmarkStore:
@@ -86,22 +86,31 @@ class LandmarkStore:
         return self._folder / f"{axis}.npz"
 
 
-def made_in_child(asked: Asked) -> dict[str, Landmarks]:
-    """Return the frames that are asked for, made in a child, or in this process if no child can be started."""
-    try:
-        done = subprocess.run(
-            module_command("learning_memory_server.server.dashboard.map_layout"),
-            input=pickle.dumps(asked),
-            capture_output=True,
-            check=True,
-            **detached(),
-        )
-        found: dict[str, Landmarks] = pickle.loads(done.stdout)  # noqa: S301 - from our own child
-    except (OSError, subprocess.CalledProcessError) as error:
-        # Slower for others, but there is a map.
-        log.warning("frame.without_child", type=type(error).__name__)
-        return made(asked)
-    return found
+def made_in_child(
+    asked: Asked, command: Sequence[str] | None = None, seconds: float = timeouts.FIT
+) -> dict[str, Landmarks]:
+    """Return the frames that are asked for, made in a child, or in this process if no child can be started.
+
+    Raises `LearningMemoryError` if a child and then another one fail, or need longer than `seconds`.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            child = Child(command or module_command(_MODULE))
+        except OSError as error:
+            # Slower for others, but there is a map.
+            log.warning("frame.without_child", type=type(error).__name__)
+            return made(asked)
+        try:
+            found: dict[str, Landmarks] = child.ask(asked, seconds)
+        except ChildFailedError as error:
+            log.error("frame.failed", type=error.reason)  # noqa: TRY400 - the traceback is ours, not the child's
+        else:
+            return found
+        finally:
+            child.end()
+    raise LearningMemoryError(
+        "The map could not be drawn.", hint="The log says why: see `learning-memory-server hub logs`."
+    )
 
 
 def made(asked: Asked) -> dict[str, Landmarks]:
@@ -118,11 +127,5 @@ def made(asked: Asked) -> dict[str, Landmarks]:
         return {axis: new_frame(*given) for axis, given in asked.items()}
 
 
-def main() -> None:
-    """Make the frames that stdin asks for, and write them to stdout."""
-    asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
-    pickle.dump(made(asked), sys.stdout.buffer)
-
-
 if __name__ == "__main__":
-    main()
+    answer_requests(made)
