@@ -88,12 +88,12 @@ class Room:
         """Return a room that offers what persons say themselves, and no lessons."""
         return replace(self, sources=[each for each in self.sources if not each.needs_confirmed])
 
-    async def context(self, caller: Caller, place: str, tool: str = text.TOOL) -> str:
+    async def context(self, caller: Caller, place: str) -> str:
         """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""
         trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
         offered = await self.offered(trigger, Observed(place=place), caller)
         candidates = self.passing(offered, Situation(trigger, caller, self.lessons))
-        said = text.context(candidates, self.notes(caller), tool)
+        said = text.context(candidates, self.notes(caller))
         return f"{said}{text.UNCONFIRMED}" if text.hides(offered, caller) else said
 
     def notes(self, caller: Caller) -> text.Notes:

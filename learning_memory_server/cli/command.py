@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import structlog
 import typer
 
+from learning_memory_server.capture.entries.open_entries import SESSIONS, LiveSessions
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -220,7 +221,9 @@ class Offline(Stores):
 
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
-        super().__init__(settings, journal, utc_now, Records(journal.memories))
+        # As the hub has noted it: an entry that somebody works on is no orphan here either.
+        live = LiveSessions(utc_now, settings.storage_path / SESSIONS)
+        super().__init__(settings, journal, utc_now, Records(journal.memories), live.is_live)
 
     # What most commands do not read is imported by the others.
 

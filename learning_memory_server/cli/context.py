@@ -55,8 +55,7 @@ async def context() -> command.Result:
     names = Names(lessons)
     rules = Rules(stored.rule_log, stored.rule_counts, RedactionGate(), utc_now)
     place = place_of(names, str(folder_of(os.environ)), caller.folder)
-    # No session of a client runs this, so all open entries are of others.
-    text = await room_of_starts(lessons, names, stored.entry_notes, rules).context(caller, place, tool="")
+    text = await room_of_starts(lessons, names, stored.entry_notes, rules).context(caller, place)
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
 from learning_memory_server.journal.journal import Journal
@@ -132,6 +132,10 @@ def named(entry: Ghap) -> str:
 
 def _agent(entry: Ghap) -> tuple[str, str, str]:
     return entry.project, entry.agent_session, entry.agent
+
+
+SESSIONS: Final = "sessions.json"
+"""The file in the storage folder with the sessions whose fronts are connected."""
 
 
 class LiveSessions:
