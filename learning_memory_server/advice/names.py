@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Container, Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +21,10 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.shell.naming import head, looks
 from learning_memory_server.shell.steps import read_steps
+from learning_memory_server.system.recent import Recent
 
+_FOLDERS: Final = 50  # Folders whose files are remembered: of a large repository, megabytes each
+_ENTRIES: Final = 20_000  # Entries whose names are remembered, per folder
 _WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
 _CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
 _ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
@@ -29,7 +32,7 @@ _ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
 
 @cache
 def _programs() -> frozenset[str]:
-    """Return the names of the programs in PATH."""
+    """Return the names of the programs of PATH. For a thread: a folder of it may be on a disk that does not answer."""
     found = set[str]()
     for folder in os.get_exec_path():
         try:
@@ -39,13 +42,16 @@ def _programs() -> frozenset[str]:
     return frozenset(found)
 
 
-def names_in(text: str, once: Container[str] = ()) -> frozenset[str]:
-    """Return the names in a text: paths, identifiers, codes, and file names that are unique in the project (`once`)."""
+def names_in(text: str, once: Container[str] = (), programs: Container[str] = frozenset()) -> frozenset[str]:
+    """Return the names in a text: paths, identifiers and codes, and files of which the project has one: `once`.
+
+    A word that one of the `programs` has for its name says nothing.
+    """
     found = set[str]()
     for word in _WORD.findall(_ADDRESS.sub(" ", text)):
         path = word.removeprefix("./").rstrip(".")
         name = path.rpartition("/")[2]
-        if len(name) < constants.NAME_LEAST or word.startswith("-") or name in _programs():
+        if len(name) < constants.NAME_LEAST or word.startswith("-") or name in programs:
             continue
         if name in once or _CODE.match(name.partition(".")[0]):
             found.add(name)
@@ -59,28 +65,31 @@ class Names:
     """Finds the lessons that share names with a text, in each project."""
 
     lessons: Lessons
-    _once: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
-    _texts: defaultdict[str, deque[tuple[str, frozenset[str]]]] = field(
-        default_factory=lambda: defaultdict(lambda: deque(maxlen=constants.NAME_TEXTS)), init=False
-    )
-    # By entry and folder, since worktrees of a project may have different files
+    _programs: frozenset[str] = field(default=frozenset(), init=False)
+    _once: Recent[str, frozenset[str]] = field(default_factory=lambda: Recent(_FOLDERS), init=False)
+    _texts: Recent[str, deque[tuple[str, frozenset[str]]]] = field(default_factory=Recent, init=False)
+    # By entry and folder: a worktree of the same project may have other files
     _entries: dict[tuple[str, str], tuple[Ghap, frozenset[str], frozenset[str]]] = field(
         default_factory=dict, init=False
     )
 
     def look(self, folder: str) -> None:
-        """Read the list of files that git tracks in a project. Blocks on the disk."""
+        """Read which programs there are, and which files git tracks in a project; takes as long as a disk."""
+        if not self._programs:
+            self._programs = _programs()
+            self._entries.clear()
         root = project_root(folder)
         counts = Counter(name.rpartition("/")[2] for name in (tracked_by_git(root) if root else ()))
         once = frozenset(name for name, count in counts.items() if count == 1)
-        if self._once.setdefault(folder, frozenset()) != once:
-            self._once[folder] = once
+        if self._once.get(folder, frozenset()) != once:
             self._entries.clear()
+        self._once[folder] = once
 
     def note(self, text: str, caller: Caller) -> None:
         """Record the names in a prompt or a command: names that many sessions use are not distinctive."""
         if found := self._in(text, caller):
-            self._texts[caller.project].append((caller.session, found))
+            texts = self._texts.of(caller.project, lambda: deque(maxlen=constants.NAME_TEXTS))
+            texts.append((caller.session, found))
 
     def about(self, text: str, caller: Caller) -> list[Ghap]:
         """Return the lessons that share a name with a prompt or a command."""
@@ -90,20 +99,22 @@ class Names:
     def besides(self, text: str, caller: Caller) -> str:
         """Return a text without its names."""
         once = self._once.get(caller.folder, ())
-        return _WORD.sub(lambda word: "" if names_in(word[0], once) else word[0], text)
+        return _WORD.sub(lambda word: "" if names_in(word[0], once, self._programs) else word[0], text)
 
     def runs(self, command: str, entry: Ghap, caller: Caller) -> bool:
         """Whether a command runs a program or a script that an entry names, other than to read something."""
         run = " ".join(head(step.call)[1] for step in read_steps(command).steps if not looks(step.call))
-        return not self._of(entry, caller)[0].isdisjoint(names_in(run))
+        return not self._of(entry, caller)[0].isdisjoint(names_in(run, programs=self._programs))
 
     def at(self, place: str, caller: Caller) -> list[Ghap]:
-        """Return the lessons that name the place of work: the branch, files and folders, one per line."""
-        return self._lessons(names_in(place, self._once.get(caller.folder, ())), caller, place.partition("\n")[0])
+        """Return the lessons that name where a caller works: a branch, and files and folders, a line each."""
+        return self._lessons(
+            names_in(place, self._once.get(caller.folder, ()), self._programs), caller, place.partition("\n")[0]
+        )
 
     def _in(self, text: str, caller: Caller) -> frozenset[str]:
         text = text.replace(f"{caller.folder}/", "") if caller.folder else text
-        return names_in(text, self._once.get(caller.folder, ()))
+        return names_in(text, self._once.get(caller.folder, ()), self._programs)
 
     def _lessons(self, names: AbstractSet[str], caller: Caller, branch: str = "") -> list[Ghap]:
         """Return the lessons with any of these names, or the words of a branch, if they are rare among lessons.
@@ -134,7 +145,7 @@ class Names:
 
     def _is_rare(self, name: str, caller: Caller, entry: Ghap) -> bool:
         involved = {caller.session, entry.agent_session}
-        used = (name in found for session, found in self._texts[caller.project] if session not in involved)
+        used = (name in found for session, found in self._texts.get(caller.project, ()) if session not in involved)
         return sum(used) <= constants.NAME_USED
 
     def _of(self, entry: Ghap, caller: Caller) -> tuple[frozenset[str], frozenset[str]]:
@@ -144,6 +155,8 @@ class Names:
             text = axis_text(entry, Axis.FULL)
             once = self._once.get(caller.folder, ())
             files = "\n".join(each.file for each in entry.anchors if not each.is_read)
-            known = entry, names_in(f"{text}\n{files}", once), frozenset(terms(text))
+            known = entry, names_in(f"{text}\n{files}", once, self._programs), frozenset(terms(text))
+            if len(self._entries) >= _ENTRIES:
+                self._entries.clear()
             self._entries[entry.id, caller.folder] = known
         return known[1:]

@@ -75,8 +75,7 @@ class Observer:
         return await asyncio.to_thread(place_of, self.names, folder, project_folder)
 
     async def _file(self, trigger: Trigger, caller: Caller) -> Observed:
-        root = project_root(caller.folder)
-        name = root and name_in(root, str(Path(trigger.folder, trigger.file)))
+        name = await asyncio.to_thread(_name_of, str(Path(trigger.folder, trigger.file)), caller.folder)
         if not name:
             return Observed()
         self.anchoring.touch(caller, name, is_read=not trigger.is_edit)
@@ -127,6 +126,12 @@ class Observer:
             agent=caller.agent or "",
             entry=entry.id if entry else "",
         )
+
+
+def _name_of(file: str, project_folder: str) -> str | None:
+    """Return the name of a file in a project, None if it is elsewhere or private. For a thread: it asks the disk."""
+    root = project_root(project_folder)
+    return root and name_in(root, file)
 
 
 def place_of(names: Names, folder: str, project_folder: str) -> str:

@@ -88,12 +88,12 @@ class Room:
         """Return a room with only the sources that offer a person's own words, without lessons."""
         return replace(self, sources=[each for each in self.sources if not each.needs_confirmed])
 
-    async def context(self, caller: Caller, place: str, tool: str = text.TOOL, *, has_rules: bool) -> str:
+    async def context(self, caller: Caller, place: str, *, has_rules: bool) -> str:
         """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""
         trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
         offered = await self.offered(trigger, Observed(place=place), caller)
         candidates = self.passing(offered, Situation(trigger, caller, self.lessons, has_rules=has_rules))
-        said = text.context(candidates, self.notes(caller), tool)
+        said = text.context(candidates, self.notes(caller))
         return f"{said}{text.UNCONFIRMED}" if text.hides(offered, caller) else said
 
     def notes(self, caller: Caller) -> text.Notes:

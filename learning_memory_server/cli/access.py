@@ -257,12 +257,14 @@ class Connection:
         given = {name: value for name, value in arguments.items() if value is not None}
         return await self.run("call", tool=tool, arguments=given, project=self._project, session=self._session)
 
-    async def call_for_all(self, tool: str, items: str, **arguments: object) -> dict[str, Any]:
-        """Call a listing tool for all pages, and return its first reply with all `items`, a key of the reply."""
+    async def call_for_all(self, tool: str, *lists: str, **arguments: object) -> dict[str, Any]:
+        """Call a listing tool, and return its first reply with the `lists` (keys of the reply) of all pages."""
         reply = page = await self.call(tool, **arguments)
         while "offset" in page:
             page = await self.call(tool, **arguments, offset=page["offset"])
-            reply[items] += page[items]
+            for each in lists:
+                if each in page:
+                    reply[each] = [*reply.get(each, ()), *page[each]]
         return reply
 
     async def add(self, records: Sequence[JournalRecord]) -> int:

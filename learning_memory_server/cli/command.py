@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import structlog
 import typer
 
+from learning_memory_server.capture.entries.open_entries import SESSIONS, LiveSessions
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
@@ -30,6 +30,7 @@ from learning_memory_server.server.composition.stores import Stores
 from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
+from learning_memory_server.system.servers import without_logins
 
 if TYPE_CHECKING:
     from learning_memory_server.sharing.review import Review
@@ -220,7 +221,9 @@ class Offline(Stores):
 
     def __init__(self, settings: Settings) -> None:
         journal = Journal(settings.journal_directory)
-        super().__init__(settings, journal, utc_now, Records(journal.memories))
+        # As the hub has noted it: an entry that somebody works on is no orphan here either.
+        live = LiveSessions(utc_now, settings.storage_path / SESSIONS)
+        super().__init__(settings, journal, utc_now, Records(journal.memories), live.is_live)
 
     # Modules that most commands do not need are imported on demand.
 
@@ -253,10 +256,7 @@ def describe_engine(settings: Settings) -> str:
     if settings.qdrant_url is not None:
         from learning_memory_server.index.engines.server_log import urls_of
 
-        parts = map(urlsplit, urls_of(settings.qdrant_url))
-        # A URL may contain a password before its host.
-        shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
-        return f"Qdrant at {', '.join(shown)}"
+        return f"Qdrant at {', '.join(urls_of(without_logins(settings.qdrant_url)))}"
     folder = settings.index_directory
     return f"embedded Qdrant in {folder} ({out.readable_size(disk_use(folder))})"
 

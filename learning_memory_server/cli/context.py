@@ -57,10 +57,9 @@ async def context() -> command.Result:
     names = Names(lessons)
     rules = Rules(stored.rule_log, stored.rule_counts, RedactionGate(), utc_now)
     place = place_of(names, str(folder_of(os.environ)), caller.folder)
-    # No session of a client runs this, so all open entries are of others.
     has_rules = is_over(RulePause(settings.storage_path / PAUSE).until(session=""), utc_now())
     room = room_of_starts(lessons, names, stored.entry_notes, rules)
-    text = await room.context(caller, place, tool="", has_rules=has_rules)
+    text = await room.context(caller, place, has_rules=has_rules)
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

@@ -25,7 +25,7 @@ from learning_memory_server.cli.command import Commands, Result, YesOption
 from learning_memory_server.cli.models import fetch_model
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
-from learning_memory_server.server.settings import is_secret, load_settings
+from learning_memory_server.server.settings import load_settings, without_secrets
 from learning_memory_server.system.paths import config_file
 from learning_memory_server.system.stores import describe_other, other_stores
 
@@ -228,9 +228,7 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
     if not change.is_needed:
         return []
     for line in change.diff():
-        key = line[1:].partition("=")[0].strip()
-        shown = f"{line[0]}{key} = ..." if is_secret(key, line) else line
-        out.say(shown, _STYLES.get(line[:1], ""), is_line=True)
+        out.say(without_secrets(line), _STYLES.get(line[:1], ""), is_line=True)
     if change.after is None:
         out.say(f"{change.path} was created by `setup`, so it will be removed.")
     elif change.restores:
@@ -254,7 +252,7 @@ def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], No
     machine = catalog.this_machine()
     program = claude_code.find_program(commands, machine)
     for command in commands:
-        out.say(f"$ {shlex.join(command)}", "cyan", is_line=True)
+        out.say(f"$ {claude_code.shown(command)}", "cyan", is_line=True)
     return [lambda: claude_code.run(program, commands, machine)]
 
 

@@ -276,7 +276,7 @@ async def clusters(
         for each in [axis] if axis else _AXES:
             try:
                 found = await connection.call_for_all(
-                    "get_clusters", "clusters", axis=each, project=project, include_noise=noise
+                    "get_clusters", "clusters", "noise", axis=each, project=project, include_noise=noise
                 )
             except InsufficientDataError as error:
                 found = {"axis": each.value, "clusters": [], "explanation": error.message}

@@ -50,6 +50,7 @@ from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.locations import SILENT, is_attended
 from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
+from learning_memory_server.system.servers import without_logins
 
 _CACHES: Final = (
     *("index", "map", "model-scales.json", "dashboard.html"),
@@ -246,7 +247,9 @@ def uninstall(
         elif not journal.size():
             _remove_folders(settings, document)
     if settings.qdrant_url:
-        out.notice(f"Points on the server stay until: learning-memory-server migrate --leave {settings.qdrant_url}")
+        out.notice(
+            f"Points on the server stay until: learning-memory-server migrate --leave {without_logins(settings.qdrant_url)}"
+        )
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
     if others := [name for name in _DATA if os.path.lexists(settings.storage_path / name)]:
         out.say(f"In {_shown(settings.storage_path)} stay, too: {', '.join(others)}.")

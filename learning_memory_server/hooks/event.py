@@ -103,6 +103,7 @@ _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.D
 
 _PATH_MAX: Final = 4_096  # Characters of a path; no system opens a longer one
 _PROMPT_MAX: Final = 100_000  # Characters of a prompt that are looked at
+_GIVEN_MAX: Final = 2 * _PROMPT_MAX  # The same, with what hooks said before
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 _CALL_MAX: Final = 64_000  # The same before it runs: what stands behind a long text may break a rule
 _WITH_TEXTS: Final = (BEFORE_TOOL, "PostToolUse", "AfterTool")
@@ -164,6 +165,8 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
     dialect = _DIALECTS.get(client, _CLAUDE_CODE)
     written = dialect.written
     event, prompt, output = (find_text(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
+    # Of a long one no pattern needs more, and on the loop none may see more.
+    prompt, output = prompt and prompt[:_GIVEN_MAX], output and ends(output)
     tool = given.get("tool_name")
     tool_input = each if isinstance(each := given.get("tool_input"), dict) else {}
     is_start = _OTHER_NAMES.get(event or "", event) == "SessionStart"

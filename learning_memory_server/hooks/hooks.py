@@ -1,7 +1,6 @@
 """Answers the events of clients' sessions: most of them with silence."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,6 +13,7 @@ from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.trigger import Trigger
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.recent import Recent
 
 _LOOKING: Final = frozenset(
     {TriggerKind.SESSION_START, TriggerKind.PROMPT, TriggerKind.FILE, TriggerKind.LOADED, TriggerKind.SUBAGENT_START}
@@ -28,7 +28,7 @@ class Hooks:
 
     advisor: Advisor
     # A thread for each folder: others must not wait for one that hangs.
-    _disks: defaultdict[str, DaemonThread] = field(default_factory=lambda: defaultdict(DaemonThread), init=False)
+    _disks: Recent[str, DaemonThread] = field(default_factory=Recent, init=False)
 
     async def answer(self, event: Mapping[str, object], caller: Caller, context: str) -> str:
         """Return what a client's hook prints, JSON or nothing; for `context` see `Trigger`."""
@@ -46,7 +46,9 @@ class Hooks:
         paths = tuple(filter(None, (*folders, trigger.file)))
         if not paths or trigger.kind is TriggerKind.CALL:
             return trigger
-        asked = self._disks[trigger.folder].submit(look_at, paths, caller.folder if is_about_folder else "")
+        asked = self._disks.of(trigger.folder, DaemonThread).submit(
+            look_at, paths, caller.folder if is_about_folder else ""
+        )
         try:
             found = await asyncio.wait_for(asyncio.wrap_future(asked), timeouts.GIT)
         except TimeoutError:

@@ -36,6 +36,7 @@ from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.paths import LOCK
+from learning_memory_server.system.recent import Recent
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
@@ -87,8 +88,8 @@ class Hub:
         self._is_interrupted = False
         self._last_needed = time.monotonic()
         self._folders = Folders(services.claims, services.journal.names, services.projects.has, services.exclusion)
-        self._cleared: dict[str, str] = {}
-        self._renamed: dict[str, str] = {}
+        self._cleared: Recent[str, str] = Recent()
+        self._renamed: Recent[str, str] = Recent()
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
 

@@ -27,6 +27,7 @@ from learning_memory_server.server.facts import FactFiles, Facts
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.work_folder import WorkFolder
 from learning_memory_server.system.locations import is_attended
+from learning_memory_server.system.recent import Recent
 
 _NO_PROJECT: Final = "none"  # Of the folders that are left out
 _LETTERS: Final = 6  # Letters of the digest in a name
@@ -210,8 +211,8 @@ class Folders:
     names: Names
     is_stored: Callable[[str], bool]  # whether sessions here have stored anything of a project
     exclusion: Exclusion | None = None
-    _found: dict[Path, tuple[object, Belonging]] = field(default_factory=dict)
-    _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
+    _found: Recent[Path, tuple[object, Belonging]] = field(default_factory=Recent)
+    _looking: Recent[str, Future[Belonging]] = field(default_factory=Recent)
 
     async def caller(self, directory: str, named: str | None, session: str) -> Caller:
         """Return the caller of a connection from a folder, in a thread for each folder: a disk may not answer."""

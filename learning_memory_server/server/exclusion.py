@@ -36,7 +36,8 @@ class Exclusion:
 
     async def find(self, *folders: str) -> str:
         """Return the pattern that leaves out one of some folders, empty if none does; in a thread, for slow disks."""
-        self._refresh()
+        # In a thread, too: a home folder may be on a disk that does not answer.
+        await asyncio.to_thread(self._refresh)
         if not self.patterns:
             return ""
         if len(self._found) > _KEPT:

@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -27,6 +28,7 @@ from learning_memory_server.errors import InvalidSettingsError, did_you_mean
 from learning_memory_server.model import limits
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.system import locations, paths
+from learning_memory_server.system.servers import without_logins
 
 
 def _user_path(path: Path) -> Path:
@@ -125,6 +127,9 @@ RETIRED: Final = ("refusals.json", "map")
 
 _OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path", "exclude"))
 """Settings in which a session may differ from its hub, those that have led it there, and what a hub reads anew."""
+
+_KEY: Final = re.compile(r"""(qdrant_api_key["']?\s*[=:]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',}]+)""", re.IGNORECASE)
+"""The key in a file of settings, or in a client's: TOML, JSON or a variable."""
 
 UserPath = Annotated[Path, AfterValidator(_user_path)]
 Model = Annotated[str, AfterValidator(_is_absolute)]
@@ -324,6 +329,11 @@ def explain_settings_mismatch(hub: Settings, others: object) -> str:
 def is_secret(name: str, value: object) -> bool:
     """Return whether a setting holds a key, or a URL with a password."""
     return name == "qdrant_api_key" or (name.endswith("_url") and "@" in str(value))
+
+
+def without_secrets(text: str) -> str:
+    """Return a line or a command as it may be printed: `...` stands for a key, and for the login of a URL."""
+    return _KEY.sub(r"\1...", without_logins(text, "...@"))
 
 
 def setting_notices(names: Iterable[str] = os.environ, environment: Mapping[str, str] = os.environ) -> list[str]:

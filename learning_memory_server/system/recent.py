@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-_MOST: Final = 1_000
+MOST: Final = 1_000
+"""How many things are kept, unless less is said."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -14,9 +15,9 @@ class Recent(dict[K, V]):
     `dropped` is called with each thing that there is no room for any more.
     """
 
-    def __init__(self, most: int = _MOST, dropped: Callable[[V], None] | None = None) -> None:
+    def __init__(self, most: int | None = None, dropped: Callable[[V], None] | None = None) -> None:
         super().__init__()
-        self._most = most
+        self._most = MOST if most is None else most
         self._dropped = dropped
 
     def __getitem__(self, key: K) -> V:

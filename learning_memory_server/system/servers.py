@@ -1,6 +1,7 @@
 """Servers of others, such as Qdrant and Ollama: whose certificates count, and why a server cannot be reached."""
 
 import ipaddress
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
@@ -10,8 +11,15 @@ from typing import Final
 from learning_memory_server.errors import InvalidSettingsError
 
 HERE: Final = "localhost"
+_LOGIN: Final = re.compile(r"(?<=://)[^\s\"',]*@")
+"""What stands before the host in a URL: a user name, a password, or both. Also one that is no valid URL for it."""
 NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """The answers of a proxy without a server behind it."""
+
+
+def without_logins(text: str, mark: str = "") -> str:
+    """Return a text with a mark in place of the user name and the password of each URL in it."""
+    return _LOGIN.sub(mark, text)
 
 
 def is_here(host: str) -> bool:

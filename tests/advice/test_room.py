@@ -143,7 +143,7 @@ async def test_the_context_is_the_list_of_a_start_and_is_not_recorded(services: 
         assert (await services.room.context(ALICE, "fix/checkout-pool", has_rules=True)).startswith(
             f"{OPENING}\nOpen entries (get_active_ghap):\n- {mine.id}: Draw the owl\nLessons:\n- "
         )
-    assert "Paint the shed" in await services.room.context(ALICE, "", tool="", has_rules=True)
+    assert "Paint the shed" in await services.room.context(ALICE, "", has_rules=True)
     assert journal_of(services) == before
 
 

@@ -28,7 +28,7 @@ def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: 
     collector.add_open([ghap(project="garden"), ghap(id="ghap_20260301_120000_eeeeee", project="orchard")])
     shown = run("context").stdout
     assert shown.splitlines()[1:] == [
-        "Open entries:",
+        "Open entries (get_active_ghap):",
         "- ghap_20260301_120000_ffffff: Stop the checkout from timing out",
         "Lessons:",
         "- Count twice 🌹 (goal: Stop the checkout from timing out)",

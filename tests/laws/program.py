@@ -102,6 +102,7 @@ class Program:
     """A hub that serves a store."""
 
     services: Services
+    hub: Hub
     place: discovery.HubPaths
     environment: Mapping[str, str]
 
@@ -147,10 +148,10 @@ class Program:
 
 
 @asynccontextmanager
-async def program_in(storage: Path, environment: Mapping[str, str]) -> AsyncIterator[Program]:
-    """Serve a store as the hub's process does, with its log."""
+async def program_in(storage: Path, environment: Mapping[str, str], **changes: Any) -> AsyncIterator[Program]:
+    """Serve a store as the hub's process does, with its log and with changes to the settings of a test."""
     place = discovery.HubPaths(environment)
-    settings = settings_in(storage)
+    settings = settings_in(storage, **changes)
     with (
         log_to(storage / discovery.LOG, "debug"),
         hold(place.journal, place.storage, "the memory hub", socket=place.socket),
@@ -159,18 +160,20 @@ async def program_in(storage: Path, environment: Mapping[str, str]) -> AsyncIter
         async with services_over(settings, utc_now, MeasuredModel, InProcessFitting()) as services:
             # However slow the machine is: nothing is left unsaid because it came late.
             services.room.has_deadline = False
-            hub = asyncio.create_task(Hub(services, place, door).serve())
+            hub = Hub(services, place, door)
+            serving = asyncio.create_task(hub.serve())
             try:
-                program = Program(services, place, environment)
+                program = Program(services, hub, place, environment)
                 # A hub that nobody has asked anything opens no index.
                 await until(place.socket.exists)
                 await program.hook({}, storage)
-                await until(lambda: services.index.is_open, every=0.02)
-                await services.writer.settle()
+                if not {"ollama_url", "qdrant_url"} & changes.keys():
+                    await until(lambda: services.index.is_open, every=0.02)
+                    await services.writer.settle()
                 yield program
             finally:
                 await _stop(place)
-                await hub
+                await serving
 
 
 async def _stop(place: discovery.HubPaths) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
 from learning_memory_server.journal.journal import Journal
@@ -19,6 +19,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock, as_seen
 from learning_memory_server.system import files, timeouts
+from learning_memory_server.system.recent import Recent
 
 
 class EntryOwner(StrEnum):
@@ -136,6 +137,10 @@ def _agent(entry: Ghap) -> tuple[str, str, str]:
     return entry.project, entry.agent_session, entry.agent
 
 
+SESSIONS: Final = "sessions.json"
+"""The file in the storage folder with the sessions whose fronts are connected."""
+
+
 class LiveSessions:
     """The sessions with a connected front, or with a sign of life in the last half hour.
 
@@ -147,8 +152,8 @@ class LiveSessions:
         self._clock = clock
         self._path = path
         self._fronts: defaultdict[str, list[int]] = defaultdict(list)
-        self._heard: dict[str, datetime] = {}
-        self._left: dict[str, Any] = {}
+        self._heard: Recent[str, datetime] = Recent()
+        self._left: Recent[str, Any] = Recent()
         with suppress(OSError, ValueError, TypeError, AttributeError):
             for session, processes in json.loads(files.content(path)).items():
                 if running := list(filter(_runs, processes)):

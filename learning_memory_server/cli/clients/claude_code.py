@@ -20,6 +20,7 @@ import msgspec
 from learning_memory_server.cli.clients.catalog import SERVER, Launch, Machine
 from learning_memory_server.cli.clients.change import hook_command, packaged
 from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.server.settings import without_secrets
 from learning_memory_server.system import files, locations, timeouts
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
@@ -80,7 +81,7 @@ def find_program(todo: Sequence[Sequence[str]], machine: Machine) -> str:
     """Return the path of `claude`. If it is missing, the error lists the commands to run by hand."""
     program = shutil.which("claude", path=machine.environment.get("PATH"))
     if program is None:
-        lines = "\n".join(map(shlex.join, todo))
+        lines = "\n".join(map(shown, todo))
         raise ClientSetupError(
             "The command `claude` is not on the PATH, so nothing was changed.",
             hint=f"Where it is, run this yourself:\n{lines}",
@@ -106,11 +107,16 @@ def run(program: str, todo: Sequence[Sequence[str]], machine: Machine) -> None:
             raise _failed(command, f"could not be run ({type(error).__name__}).") from None
         if done.returncode:
             said = " ".join((done.stderr or done.stdout).split())
-            raise _failed(command, f"failed: {said or f'exit code {done.returncode}'}")
+            raise _failed(command, f"failed: {without_secrets(said) or f'exit code {done.returncode}'}")
 
 
 def _failed(command: Sequence[str], how: str) -> ClientSetupError:
-    return ClientSetupError(f"`{' '.join(command[:2])}` {how}", hint=f"Run it yourself:\n{shlex.join(command)}")
+    return ClientSetupError(f"`{' '.join(command[:2])}` {how}", hint=f"Run it yourself:\n{shown(command)}")
+
+
+def shown(command: Sequence[str]) -> str:
+    """Return a command as it may be printed: `...` stands for the credentials that an entry had already."""
+    return shlex.join(map(without_secrets, command))
 
 
 def copy_folder(machine: Machine) -> Path:

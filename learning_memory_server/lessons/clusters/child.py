@@ -1,26 +1,22 @@
 """Fitting in a child process: `python -m learning_memory_server.lessons.clusters.child MIN_SIZE MIN_SAMPLES`.
 
 Clustering holds the GIL, and its imports take two seconds and 100 MB. The child ends after a minute without a request,
-or with its parent. Requests are pickled on stdin and fits on stdout.
+or with its parent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import pickle
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.children import detached, module_command
-from learning_memory_server.system.ending import raised_name
+from learning_memory_server.system.children import ATTEMPTS, Child, ChildFailedError, answer_requests, module_command
 from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
@@ -34,7 +30,10 @@ _POLITE: Final = 5  # The child's niceness: a caller may be waiting for clusters
 
 
 class ChildFitting:
-    """Runs fits in a child process. `command` runs this module; by default, this interpreter does."""
+    """Runs fits in a child process. `command` runs this module; by default, this interpreter does.
+
+    The child is kept for `kept_seconds` after a fit, and has `fit_seconds` for one.
+    """
 
     def __init__(
         self,
@@ -42,48 +41,50 @@ class ChildFitting:
         min_samples: int,
         command: Sequence[str] | None = None,
         kept_seconds: float = timeouts.FIT_CHILD_KEPT,
+        fit_seconds: float = timeouts.FIT,
     ) -> None:
         self._arguments = (str(min_cluster_size or ""), str(min_samples))
         self._command = module_command(_MODULE) if command is None else command
         self._kept_seconds = kept_seconds
-        self._child: subprocess.Popen[bytes] | None = None
+        self._fit_seconds = fit_seconds
+        self._child: Child | None = None
         self._ending: asyncio.TimerHandle | None = None
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
         """See `Fitting`. If no process can be started, the fit runs in this one."""
         if self._ending is not None:
             self._ending.cancel()
-        kept = self._child
-        try:
-            child = self._started()
-        except OSError as error:
-            log.warning("clustering.without_child", reason=error.strerror)
-            return await asyncio.to_thread(_fit, await prepare(), self._arguments)
-        loop = asyncio.get_running_loop()
-        talk: asyncio.Future[AxisFit | None] | None = None
+        for _ in range(ATTEMPTS):
+            try:
+                child = self._started()
+            except OSError as error:
+                log.warning("clustering.without_child", reason=error.strerror)
+                return await asyncio.to_thread(_fit, await prepare(), self._arguments)
+            try:
+                answer = await self._answer(child, prepare)
+            except ChildFailedError as error:
+                log.error("clustering.failed", type=error.reason)  # noqa: TRY400 - the traceback is ours, not the child's
+            else:
+                self._ending = asyncio.get_running_loop().call_later(self._kept_seconds, self._end)
+                return answer
+        raise LearningMemoryError("Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`.")
+
+    async def _answer(self, child: Child, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
+        """Return a child's answer. A child that has none to give is ended."""
+        loop, talk = asyncio.get_running_loop(), None
         try:
             # A new child spends this time on its imports.
-            talk = loop.run_in_executor(None, _answer, child, await prepare())
-            answer = await asyncio.shield(talk)
+            talk = loop.run_in_executor(None, child.ask, await prepare(), self._fit_seconds)
+            answer: AxisFit = await asyncio.shield(talk)
         except BaseException:
             # Also if it is cancelled: the child's late answer would be taken for that of the next request.
             self._child = None
             child.kill()
             if talk is not None:
                 await asyncio.wait([talk])
-            await asyncio.to_thread(child.communicate)
+            await asyncio.to_thread(child.end)
             raise
-        if answer is not None:
-            self._ending = loop.call_later(self._kept_seconds, self._end)
-            return answer
-        self._child = None
-        _, errors = await asyncio.to_thread(child.communicate)
-        if child is kept and child.returncode < 0:
-            return await self.fit(prepare)  # It was killed between two requests: a new one answers, or fails by itself
-        # The lines before it are frames, which show where the user has installed Python.
-        last = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        log.error("clustering.failed", code=child.returncode, type=raised_name(last))
-        raise LearningMemoryError("Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`.")
+        return answer
 
     async def close(self) -> None:
         """End the child."""
@@ -92,37 +93,18 @@ class ChildFitting:
         if ended := self._end():
             await ended
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._child is not None and self._child.poll() is not None:
-            self._child.communicate()  # closes its pipes
+    def _started(self) -> Child:
+        if self._child is not None and not self._child.is_running:
+            self._child.end()
             self._child = None
         if self._child is None:
             # A plain process and a thread: asyncio's subprocess hangs if it is cancelled while starting (3.11).
-            self._child = subprocess.Popen(
-                [*self._command, *self._arguments],
-                **detached(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
+            self._child = Child([*self._command, *self._arguments])
         return self._child
 
-    def _end(self) -> asyncio.Future[tuple[bytes, bytes]] | None:
+    def _end(self) -> asyncio.Future[None] | None:
         child, self._child = self._child, None
-        # Closes its stdin, and waits for it.
-        return asyncio.get_running_loop().run_in_executor(None, child.communicate) if child else None
-
-
-def _answer(child: subprocess.Popen[bytes], request: FitRequest) -> AxisFit | None:
-    """Return what the child answers to a request; None if it has failed."""
-    if child.stdin is None or child.stdout is None:
-        raise TypeError("a child without pipes")
-    with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
-        pickle.dump(request, child.stdin, pickle.HIGHEST_PROTOCOL)
-        child.stdin.flush()
-        fit: AxisFit = pickle.load(child.stdout)  # noqa: S301 - from our own child
-        return fit
-    return None
+        return asyncio.get_running_loop().run_in_executor(None, child.end) if child else None
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -139,11 +121,7 @@ def main(arguments: Sequence[str]) -> None:
 
         load_hdbscan()
 
-    with suppress(EOFError):
-        while True:
-            found = _fit(pickle.load(sys.stdin.buffer), arguments)  # noqa: S301 - from our own parent
-            pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
-            sys.stdout.buffer.flush()
+    answer_requests(lambda request: _fit(request, arguments))
 
 
 def _fit(request: FitRequest, arguments: Sequence[str]) -> AxisFit:

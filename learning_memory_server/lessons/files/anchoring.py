@@ -121,8 +121,15 @@ def _is_file(path: Path) -> bool:
 
 def _paths(texts: str, tracked: Iterable[str]) -> Iterator[str]:
     """Yield what looks like a path in texts; of a file's name alone, the only tracked file of that name."""
-    for path in dict.fromkeys(_PATH.findall(texts)):
+    paths = dict.fromkeys(_PATH.findall(texts))
+    alike: dict[str, list[str]] = {path.rpartition("/")[2]: [] for path in paths}
+    # Once, however many paths there are: a repository may track 100,000 files.
+    for name in tracked:
+        base = name.rpartition("/")[2]
+        if base in alike:
+            alike[base].append(name)
+    for path in paths:
         yield path
-        ends = [name for name in tracked if name.endswith(f"/{path}")]
+        ends = [name for name in alike[path.rpartition("/")[2]] if name.endswith(f"/{path}")]
         if len(ends) == 1:
             yield ends[0]

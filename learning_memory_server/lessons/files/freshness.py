@@ -18,6 +18,7 @@ from learning_memory_server.model.caller import git_output
 from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
+from learning_memory_server.system.recent import Recent
 
 NAME_MAX: Final = 300  # Characters of a file's name in its project. Longer ones are made by programs.
 _PRIVATE: Final = re.compile(
@@ -116,7 +117,7 @@ class Freshness:
     # What became of a file that an anchor is about, with the size and time that the file had then.
     _seen: dict[tuple[Path, Anchor], tuple[object, State | None]] = field(default_factory=dict, init=False)
     # Of each folder, for others must not wait for a disk that hangs.
-    _looking: dict[str, asyncio.Future[None]] = field(default_factory=dict, init=False)
+    _looking: Recent[str, asyncio.Future[None]] = field(default_factory=Recent, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
         """Judge experiences of the folder's project in the background, and wait for it as long as advice may."""

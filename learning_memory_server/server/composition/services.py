@@ -27,7 +27,7 @@ from learning_memory_server.advice.sources.ties import TiesSource
 from learning_memory_server.advice.sources.values import ValuesSource
 from learning_memory_server.advice.ties import Ties
 from learning_memory_server.capture.entries.collector import ObservationPersister
-from learning_memory_server.capture.entries.open_entries import LiveSessions
+from learning_memory_server.capture.entries.open_entries import SESSIONS, LiveSessions
 from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
@@ -80,7 +80,7 @@ class Indexed(Stores):
     memory_log: MemoryLog
 
     def __init__(self, settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder]) -> None:
-        self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
+        self.live = LiveSessions(clock, settings.storage_path / SESSIONS)
         memories = MemoryLog(journal.memories, backends.chunkers(settings))
         super().__init__(settings, journal, clock, memories, self.live.is_live)
         self.redaction = backends.redaction_gate(settings)

@@ -16,7 +16,7 @@ from learning_memory_server.model.value import ClusterId, Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.stores import Projects
 from learning_memory_server.server.tools import arguments as args
-from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, ToolSet, page
+from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, ToolSet, page, with_more
 from learning_memory_server.server.views import entry_views, fields, value_views
 
 toolset = ToolSet()
@@ -29,7 +29,8 @@ class ClusterList(value_views.AxisView):
     """The clusters of an axis, largest first, and how many of `total` experiences are noise.
 
     They were computed at `fitted_at`. `stale` experiences have come or gone since: a large axis is being clustered
-    again, and another call a few seconds later shows the result. `noise` has the newest 50 experiences in no cluster.
+    again, and another call a few seconds later shows the result. `noise` has the newest 50 experiences in no cluster,
+    after the last cluster.
     """
 
     offset: NotRequired[int]
@@ -63,25 +64,22 @@ async def get_clusters(
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
-    noise = (
-        [fields(value_views.Exemplar, entry) for entry in found.noise[: limits.NOISE_SHOWN]] if include_noise else None
-    )
     shown = [value_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
-    return cast(
-        "ClusterList",
-        page(
-            "clusters",
-            shown,
-            offset=offset,
-            axis=axis.value,
-            noise_count=len(found.noise),
-            noise=noise,
-            total=found.total,
-            fitted_at=found.fitted_at.isoformat(timespec="seconds"),
-            stale=found.stale or None,
-            explanation=found.explanation,
-        ),
+    reply = page(
+        "clusters",
+        shown,
+        offset=offset,
+        axis=axis.value,
+        noise_count=len(found.noise),
+        total=found.total,
+        fitted_at=found.fitted_at.isoformat(timespec="seconds"),
+        stale=found.stale or None,
+        explanation=found.explanation,
     )
+    if include_noise and "offset" not in reply:
+        noise = [fields(value_views.Exemplar, entry) for entry in found.noise[: limits.NOISE_SHOWN]]
+        reply = with_more(reply, "noise", noise, offset=offset, before=len(found.clusters))
+    return cast("ClusterList", reply)
 
 
 @toolset.tool("Show a cluster's experiences", changes=False)

@@ -161,6 +161,26 @@ def page(
     return reply
 
 
+def with_more(
+    reply: Mapping[str, Any], key: str, items: Sequence[dict[str, Any]], *, offset: int, before: int
+) -> dict[str, Any]:
+    """Return the last page of a list with as many items of a second list as fit. `before` is the first one's length.
+
+    One offset leads through both: an item of the second list comes after all of the first one.
+    """
+    begins, shown = max(0, offset - before), list[dict[str, Any]]()
+    room = limits.REPLY_MAX - len(compact(reply)) - len(key) - _CLOSING
+    for item in items[begins:]:
+        fitting = item if shown or reply["count"] else fitted(item, room)
+        room -= len(compact(fitting)) + 1
+        if room < 0:
+            break
+        shown.append(fitting)
+    whole = {**reply, key: shown, **(STORED_TEXT if shown else {})}
+    after = begins + len(shown)
+    return whole if after >= len(items) else {**whole, "offset": before + after, "truncated": True}
+
+
 def fitted(item: dict[str, Any], room: int) -> dict[str, Any]:
     """Return the item, without its largest fields (`left_out`) if it needs more than `room` characters."""
     fitting = dict(item)
