@@ -96,7 +96,7 @@ CATCH_UP_EVERY: Final = 30.0  # Between attempts to catch up while something is 
 CHECK_EVERY: Final = 50.0  # Between looks at the index's counts, of a few milliseconds each
 ARRIVAL: Final = 10.0  # Within this, a server that answers again does what it was asked earlier
 
-FIT: Final = 300.0  # One fit of clusters, or the frames of the map, in their process; 20,000 entries take half a minute
+FIT: Final = 300.0  # One fit of clusters in its process; 20,000 entries take half a minute
 CHILD_END: Final = 5.0  # Such a process, to end by itself
 
 # ---- A session, for the hub

@@ -4,7 +4,7 @@ import ast
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -15,7 +15,6 @@ import learning_memory_server
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.lessons.clusters.child import ChildFitting
 from learning_memory_server.lessons.clusters.fitting import FitRequest
-from learning_memory_server.server.dashboard.map_layout import made_in_child
 from learning_memory_server.system import children, timeouts
 from tests.support import MINUTES
 
@@ -56,8 +55,6 @@ FAILING: Final = {
 SECONDS: Final = 2.0
 """The limit of a child: an interpreter starts in a hundredth of it."""
 
-Ask = Callable[[list[str]], Awaitable[Any]]
-
 
 async def fit(command: list[str]) -> Any:
     """Ask a command for clusters."""
@@ -72,11 +69,6 @@ async def fit(command: list[str]) -> Any:
         await fitting.close()
 
 
-async def draw(command: list[str]) -> Any:
-    """Ask a command for the frames of the map."""
-    return await asyncio.to_thread(made_in_child, {}, command, SECONDS)
-
-
 def program(text: str, place: Path) -> list[str]:
     return [sys.executable, "-S", "-c", f"import pickle, sys\n{text}", str(place / "there was one")]
 
@@ -86,20 +78,18 @@ def short_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "CHILD_END", 0.1)
 
 
-@pytest.mark.parametrize("ask", [fit, draw])
 @pytest.mark.parametrize("does", ANSWERING)
-async def test_a_child_that_answers_in_the_end_is_heard(ask: Ask, does: str, tmp_path: Path) -> None:
+async def test_a_child_that_answers_in_the_end_is_heard(does: str, tmp_path: Path) -> None:
     async with asyncio.timeout(MINUTES):
-        assert await ask(program(ANSWERING[does], tmp_path)) == "an answer"
+        assert await fit(program(ANSWERING[does], tmp_path)) == "an answer"
 
 
-@pytest.mark.parametrize("ask", [fit, draw])
 @pytest.mark.parametrize("does", FAILING)
-async def test_a_child_that_does_not_is_a_sentence_after_one_retry(ask: Ask, does: str, tmp_path: Path) -> None:
+async def test_a_child_that_does_not_is_a_sentence_after_one_retry(does: str, tmp_path: Path) -> None:
     text, reason = FAILING[does]
     with capture_logs() as logs, pytest.raises(LearningMemoryError, match=r"\.$") as caught:
         async with asyncio.timeout(MINUTES):
-            await ask(program(text, tmp_path))
+            await fit(program(text, tmp_path))
     assert [each["type"] for each in logs] == [reason] * children.ATTEMPTS
     assert "secret" not in f"{caught.value} {logs}"
     assert children.ATTEMPTS == 2
