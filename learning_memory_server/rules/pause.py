@@ -34,7 +34,7 @@ class RulePause:
         return _ALWAYS if session in self._sessions else self._until
 
     def begin(self, until: datetime | None, running: Iterable[str]) -> None:
-        """Switch rules off until a time, which may be past; with None, until the running sessions end."""
+        """Switch rules off until a time, possibly past; with None, in the running sessions until they end."""
         if until is None:
             self._sessions |= set(running)
         else:
