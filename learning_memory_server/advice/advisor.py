@@ -201,7 +201,7 @@ class Advisor:
         return self.sessions.hear(caller, "").signs.objection
 
     def answered(self, caller: Caller) -> None:
-        """Note that an agent has answered."""
+        """Record that an agent has answered."""
         self.sessions.hear(caller, "").signs.objection = ""
 
     def close(self) -> None:

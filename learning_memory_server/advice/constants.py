@@ -3,9 +3,9 @@
 Each docstring has the meaning of a value, the data set on which it was chosen or checked, the date, and a figure. The
 sets are:
 
-- entries: 81 resolved entries, of which 39 have an earlier lesson that applies. 33/1/8 (the current values)
-means: a right lesson at 33 of the 39, a wrong one at 1, and a lesson at 8 of the 42 others.
-- prompts: 116, of which 36 have a lesson that applies. 29/2 (the current values): right at 29, shown at 2 of 80 others.
+- entries: 81 resolved entries. An earlier lesson applies to 39. 33/1/8 (the current values) means: a right lesson at 33
+of the 39, a wrong one at 1, and a lesson at 8 of the 42 others.
+- prompts: 116. A lesson applies to 36. 29/2 (the current values): right at 29, shown at 2 of 80 others.
 - errors: 28 lessons at the errors of their commands, of which 12 are about tools of the project: 22 are shown, 0 wrong.
 - names: three sets of 700 texts that name other things, and 200 with another purpose: 1, 2, 0 and 6, 2, 1 are shown.
 - sessions: 150 recorded sessions; people: 380 sessions of people. No lesson of a store applies to them.

@@ -44,7 +44,7 @@ def is_attended(candidate: Candidate, situation: Situation) -> bool:
 
 
 def is_in_force(candidate: Candidate, situation: Situation) -> bool:
-    """Whether a lesson is in force: not declined, not superseded, and not misleading."""
+    """Whether a lesson is in force: not declined, not superseded, and not more often misleading than helpful."""
     return candidate.kind is not AdviceKind.EXPERIENCE or situation.lessons.is_in_force(candidate.entry)
 
 
@@ -77,5 +77,5 @@ FILTERS: Final[Mapping[str, Callable[[Candidate, Situation], bool]]] = {
 
 
 def passes(candidate: Candidate, situation: Situation) -> bool:
-    """Return whether a candidate passes all filters."""
+    """Whether a candidate passes all filters."""
     return all(is_passed(candidate, situation) for is_passed in FILTERS.values())

@@ -27,7 +27,7 @@ class Lessons:
     shared: SharedLessons = field(default_factory=SharedLessons)
 
     def is_in_force(self, entry: Ghap) -> bool:
-        """Return whether an entry may be shown."""
+        """Whether an entry may be shown."""
         return teaches(entry, self.answers) and not self.effects.has_misled(entry.id)
 
     def within(self, project: str) -> str | None:

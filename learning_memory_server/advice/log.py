@@ -106,6 +106,6 @@ def at_error(failure: Failure) -> Advice | None:
 
 
 def without_advice(failure: Failure, ids: Container[str]) -> Failure | None:
-    """Return a failure without its advice if the advice is one of these items, None otherwise."""
+    """Return a failure without its advice if `ids` contains the advice, None otherwise."""
     is_of_them = failure.advice is not None and failure.advice.id in ids
     return replace(failure, advice=None) if is_of_them else None

@@ -1,4 +1,4 @@
-"""Lessons about the same matter: only the newest of them is shown.
+"""Lessons about the same matter: only the newest lesson is shown.
 
 Two entries are about the same matter in any of these cases: they are tied to the same error, their texts are nearly the
 same, or the later one is the same session's next attempt after the earlier hypothesis was falsified.

@@ -117,7 +117,7 @@ class Names:
         return names_in(text, self._once.get(caller.folder, ()), self._programs)
 
     def _lessons(self, names: AbstractSet[str], caller: Caller, branch: str = "") -> list[Ghap]:
-        """Return the lessons with any of these names, or the words of a branch, if they are rare among lessons.
+        """Return the lessons with any of `names`, or the words of a branch, if the names are rare among lessons.
 
         Sorted by the number of names that match, then newest first.
         """

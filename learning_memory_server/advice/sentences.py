@@ -43,7 +43,7 @@ def beside(meeting: Meeting, now: datetime) -> str:
 
 
 def person_of(meeting: Meeting) -> str:
-    """Return the notice for the person at the first call of a session that a rule stopped; empty otherwise."""
+    """Return the notice for the person at the first call of a session that did not run because of a rule."""
     if not meeting.is_first or not meeting.rules:
         return ""
     shown = meeting.rules[: limits.RULES_AT_ONCE]

@@ -82,9 +82,9 @@ class Sessions:
         return SessionState(name, CommandWatch(self._redaction), rules_off_until=self._pause.until(name))
 
     def rules_off(self, until: datetime | None) -> None:
-        """Neither show nor count rules until a time; with None, until the end of the sessions that run now.
+        """Pause the rules and their counts until a time; with None, in the running sessions until they end.
 
-        A time in the past turns rules on again.
+        A time in the past ends the pause.
         """
         self._pause.begin(until, [state.context for state in self._states.values()])
         for state in self._states.values():

@@ -60,7 +60,7 @@ class Ties:
     def met(self, entry: Ghap, resolver: Caller) -> tuple[Met, ...]:
         """Return the errors to store with a resolved entry.
 
-        Errors of a previous agent, before the entry was adopted, are tied only if the resolver met one of them, too.
+        An adopted entry may have errors of an earlier agent: they are tied only if the resolver met at least one, too.
         """
         of_project = self.failures.of_project(entry.project)
         found = [each for each in of_project if each.during and each.during.entry == entry.id]

@@ -115,7 +115,7 @@ class HubClient:
 def find_hub(
     place: discovery.HubPaths | None = None, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER
 ) -> HubClient | None:
-    """Return the hub that owns the data, by default that of the environment's settings, None if no hub runs.
+    """Return the hub at `place`, by default of the environment's settings; None if no hub runs.
 
     Raises `DeadlineExceededError` and `UntrustedSocketError`.
     """

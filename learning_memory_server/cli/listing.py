@@ -50,7 +50,7 @@ def list_(
 
 
 def next_step(stored: command.Offline) -> str:
-    """Return a sentence on how to begin, or on what agents do once this server is set up."""
+    """Return a sentence about the user's first step or, once this server is set up, about the next step of agents."""
     from learning_memory_server.cli.clients import claude_code
     from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
     from learning_memory_server.cli.clients.change import find_entry

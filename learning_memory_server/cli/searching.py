@@ -249,7 +249,7 @@ def shown_of(found: Findings, limit: int) -> list[Hit]:
 
 
 def _show(found: Findings, limit: int, *, show_all: bool) -> None:
-    """Print the results, which of them are weak, and the parts of their scores."""
+    """Print the results, with marks at weak results, and the parts of their scores."""
     strong = found.strong()
     shown = found.hits[:limit] if show_all else shown_of(found, limit)
     are_mixed = len({hit.kind for hit in shown} | {HitKind.ENTRIES}) > 1

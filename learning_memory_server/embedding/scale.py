@@ -38,7 +38,7 @@ class Scale:
 
     @property
     def stretch(self) -> float:
-        """The factor by which distances exceed those of the default model."""
+        """The ratio of the model's own distances, 1 - cosine, to distances on the default model's scale."""
         return (1.0 - self.unrelated) / (1.0 - _UNRELATED)
 
     def closeness(self, cosine: float) -> float:

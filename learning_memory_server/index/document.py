@@ -21,7 +21,7 @@ _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")  # Never c
 
 
 class Collection(StrEnum):
-    """The collections. All of them are created when the engine is opened."""
+    """The collections, which are created when the engine is opened."""
 
     EXPERIENCES_FULL = "experiences_full"
     EXPERIENCES_STRATEGY = "experiences_strategy"
@@ -147,7 +147,7 @@ def axis_text(entry: Ghap, axis: Axis) -> str:
 
 
 def full_parts(entry: Ghap) -> tuple[str, ...]:
-    """Return the statements of a resolved entry, each of which makes sense on its own."""
+    """Return the statements of a resolved entry. Each statement makes sense on its own."""
     end = entry.outcome
     said = (
         entry.goal,

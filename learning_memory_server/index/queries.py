@@ -58,7 +58,7 @@ class MemoryFilter:
     replaced: bool = False  # whether to include replaced memories; searches apply it, this filter does not
 
     def matches(self, memory: Memory) -> bool:
-        """Return whether a memory passes."""
+        """Whether a memory passes."""
         return (
             set(self.tags) <= set(memory.tags)
             and (self.source is None or memory.source == self.source)
@@ -195,7 +195,7 @@ def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[Foun
 def strengths(found: Sequence[Found], query: str, best: str, beside: Sequence[Found] = ()) -> list[float]:
     """Return the strengths of the results of one search, relative to the required one; `best` is the best text.
 
-    If results of another collection are shown `beside` these, the stricter of both measures applies: a result that
+    If results of another collection are shown `beside` these, the stricter of both measures applies. A result that
     stands out among a small number of texts may be ordinary among many.
     """
     # Imported on demand: compiling its expressions is too slow for commands that do not search.

@@ -84,7 +84,7 @@ class Blueprints:
     async def ensure(self, store: VectorStore, specs: Sequence[CollectionSpec]) -> list[str]:
         """Ensure that collections exist, and return a sentence about each one that is empty now.
 
-        If collections are missing and the key may not create them, the error lists all of them.
+        If collections are missing and the key may not create collections, the error lists all missing ones.
         """
         notices: list[str] = []
         forbidden: list[ForbiddenCollectionError] = []

@@ -135,7 +135,7 @@ class IndexWriter:
 
         for collection in collections:
             await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
-            await self.reconciler.reconcile()  # The latest writes went to the collection that was replaced
+            await self.reconciler.reconcile()  # Last-moment writes went into the collection that has been replaced
         self._wake.set()
         return done
 

@@ -42,7 +42,7 @@ class FormDetector:
         self._by_hint = tuple(by_hint.items())
 
     def find(self, text: str) -> Iterator[Span]:
-        """Yield the spans of secrets of these forms."""
+        """Yield the spans of secrets in the detector's forms."""
         searched = text.lower()
         if self._shortest > 1:
             searched = "\n".join(word for word in searched.split() if len(word) >= self._shortest)

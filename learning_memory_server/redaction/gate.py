@@ -37,7 +37,7 @@ _FORMS: Final = {
         "since date_from date_to timestamp date at created_at changed_at resolved_at captured_at".split(), _MOMENT
     ),
 }
-"""The form of values of these fields that are not secrets."""
+"""The fields with values that are not secrets, and the form of each value."""
 
 
 class RedactedData(NamedTuple):

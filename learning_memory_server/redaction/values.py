@@ -24,7 +24,7 @@ _EXPRESSION: Final = re.compile(
 """A name, a dotted name, or a call. A random string can look like a name; see `is_random`."""
 
 _WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{3,}\d{3,}|[A-Z][a-z]+[_-]?[A-Za-z]+\d{2,}")
-"""Typical passwords that people choose, rarely used as variable names."""
+"""Typical passwords that people choose, unlike names of variables."""
 
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
 WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -55,7 +55,7 @@ _EXAMPLE: Final = re.compile(
 _OF_EXAMPLES: Final = tuple(
     "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()
 )
-"""A text without any of these is not an example. This check takes a tenth of the time."""
+"""A text without any of these words is not an example. This check takes a tenth of the time."""
 
 _ROLES: Final = word_set(
     "password passwd pass pwd passphrase passcode secret secrets token tokens key keys apikey credential credentials "
@@ -142,7 +142,7 @@ def has_all_sorts(value: str) -> bool:
 
 
 def is_uuid(value: str) -> bool:
-    """Return whether the value is a UUID."""
+    """Whether the value is a UUID."""
     return _UUID.fullmatch(value) is not None
 
 

@@ -173,7 +173,7 @@ def _from_root(script: Script, place: str) -> Script:
 
 
 def _needed(script: Script, first: Iterable[CallForm]) -> Script:
-    """Return the parts of a successful script that rules need later, without messages and input."""
+    """Return the parts of a successful script that rules need later, without the texts of messages and input."""
     commands = (
         replace(each, texts=(), input=each.input[:1])
         for each in script.commands

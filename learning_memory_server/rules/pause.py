@@ -44,7 +44,7 @@ class RulePause:
         return bool(self._sessions)
 
     def begin(self, until: datetime | None, running: Iterable[str]) -> None:
-        """Switch rules off until a time, which may be past; with None, until the running sessions end."""
+        """Switch rules off until a time, possibly past; with None, in the running sessions until they end."""
         if until is None:
             self._sessions |= set(running)
         else:

@@ -159,7 +159,7 @@ class RuleSession:
         return replace(waiting.judged, broken=broken)
 
     def tell(self, agent: str, rules: Sequence[Rule]) -> Meeting:
-        """Return those of the rules just broken that the agent may not know, and record that it is shown them."""
+        """Return the rules just broken that the agent may not know, and record that the agent is shown these rules."""
         mine = self.agent(agent)
         new = tuple(each for each in rules if mine.is_new(each))
         mine.meets(new)
@@ -177,7 +177,7 @@ class RuleSession:
         self.agent(agent).met.clear()
 
     def end(self) -> list[RuleCount]:
-        """Return the changed counts, including those of rules for the end of work."""
+        """Return the changed counts, including the counts of rules for the end of work."""
         for rule, verdict in self.ends.values():
             self._count(rule, broken=verdict is Verdict.BROKEN, followed=verdict is Verdict.FOLLOWED)
         self.ends.clear()

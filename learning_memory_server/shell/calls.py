@@ -175,7 +175,7 @@ def _wrapped(words: Words, given: str | None) -> Iterator[Inner]:
 
 
 def wrapped(words: Words, names: frozenset[str]) -> Words:
-    """Return the command that one of these wrappers runs; empty for any other command."""
+    """Return the inner command of a wrapper in `names`; empty for any other command."""
     if not words or words[0].partition(" ")[0] not in {each.partition(" ")[0] for each in names}:
         return ()
     if found_in(wrappers.WRAPPERS, parsed(words, most=2)) not in names:

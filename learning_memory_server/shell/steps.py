@@ -197,7 +197,7 @@ class _Reader:
             self.is_hidden = False
 
     def _says(self, said: str) -> None:
-        """Process a text that is always printed: it may contain the status, but not that of a filter."""
+        """Process a text that is always printed: it may contain the status of a command, but not of a filter."""
         status = _STATUS.search(said)
         if status and (not self.is_hidden or "PIPE" in status.group()):
             before = said[: status.start()].replace('"', "").replace("'", "").removeprefix("-e ")

@@ -76,7 +76,7 @@ class MemoryLog(Records[Memory]):
         return len(self._chunking_of(memory).spans)
 
     def documents_of(self, memory: Memory, only: Container[int] | None = None) -> Iterator[Chunk]:
-        """Yield the documents of a memory, or only those of the chunks with the numbers in `only`."""
+        """Yield the documents of a memory, one for each chunk, or for the chunks with the numbers in `only`."""
         return documents_of(self._with_chunking(memory), self._chunker(), only)
 
     def candidate_chunks(self, memory: Memory, wanted: Sequence[str]) -> Iterator[Chunk]:
@@ -119,7 +119,7 @@ _STEM: Final = 3  # From this length on, the last character of a term may come f
 
 
 def needles(query: str) -> list[str]:
-    """Return strings, at least one of which is in any text that shares a term with the query (if regular)."""
+    """Return strings to search for: each text that shares a regularly inflected term with the query has one."""
     return sorted({term[:-1] if len(term) >= _STEM else term for term in terms(query)})
 
 

@@ -1,4 +1,4 @@
-"""The report about past sessions: print its lines, and ask which of them become rules."""
+"""The report about past sessions: print its lines, and ask for the lines that become rules."""
 
 import re
 from datetime import date

@@ -1,6 +1,6 @@
 """The availability of a Qdrant server: a circuit breaker per address, and a pause after a refusal.
 
-This module does not depend on the vendor's client, which takes a second to import: a hub uses it from its start, and
+This module does not import the vendor's client, which takes a second. A hub uses it from its start, and
 the client only when the index is opened.
 """
 

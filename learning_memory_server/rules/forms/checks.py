@@ -93,7 +93,7 @@ def delivered(sentence: Sentence) -> Pattern | None:
 
 
 def _to_run(sentence: Sentence) -> tuple[CallForm, ...]:
-    """Return the required commands; none if any of them is unknown."""
+    """Return the required commands; none if the sentence has an unknown command."""
     text = re.sub(r"\bnever (?:skip|forget)\b", "", _reasonless(sentence))
     plain = outside(text)
     for each in (_DONE, *(pattern for pattern, _ in _COMMITTING)):

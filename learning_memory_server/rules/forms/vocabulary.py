@@ -122,7 +122,7 @@ USES: Final = (
     | dict.fromkeys(("pip", "pip3", "poetry", "pipenv", "conda"), (*_MANAGED, "python"))
     | table(docker_compose="containers services run running commands docker")
 )
-"""Uses of programs: a sentence about one of these uses is about the whole program."""
+"""Uses of programs: a sentence that names a use is about the whole program."""
 
 USE_FILLERS: Final = frozenset(
     "for to when the all any and or of in this our your project repo repository node js python everything always".split()

@@ -61,5 +61,5 @@ def _spelt(glob: str) -> str:
 
 
 def _named(form: CallForm) -> tuple[str, ...]:
-    """Return words or globs, one of which each matching call contains: its program, else the required words."""
+    """Return words or globs. A matching call contains at least one: its program, else one of the required words."""
     return (form.words[0].rpartition("/")[2],) if form.words else form.having

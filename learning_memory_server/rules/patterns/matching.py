@@ -74,7 +74,7 @@ class Work:
 
 
 def judge(pattern: Pattern, act: Act, work: Work, *, is_everywhere: bool = False) -> Verdict | None:
-    """Return whether an act breaks or follows a pattern; None if the pattern does not apply.
+    """Whether an act breaks or follows a pattern; None if the pattern does not apply.
 
     A command outside the project is judged only by rules that apply everywhere.
     """

@@ -11,7 +11,7 @@ DOING: Final = frozenset(
 """Verbs for an agent's acts. Each is also a noun."""
 
 NOUNS: Final = frozenset({"pr", "prs", "mr"} | {"live", "hook", "hooks"})
-"""Nouns that are rarely verbs: a request for them has another verb."""
+"""Other words for an act or its object: a request has another verb."""
 
 MADE_WITH: Final = (
     r"(?:make|create|do|open|submit|raise|send|file|prepare|draft|put up|cut|give me|run|perform|execute|start|use|go|"

@@ -46,7 +46,7 @@ def suggestion_id(kind: OriginKind, text: str, project: str) -> str:
 def suggestion(text: str, origin: Origin, project: str, *, is_everywhere: bool = False, words: str = "") -> Suggestion:
     """Return a suggestion for a sentence, with a pattern if the sentence is of a known kind.
 
-    `words` are the person's full words if the sentence is only a part of them.
+    `words` are the person's full words if the sentence is only a part.
     """
     words = "" if words == text else shortened(words, limits.RULE_MAX)
     formed = form_of(text)
