@@ -88,7 +88,7 @@ class Room:
         """Return a room that offers what persons say themselves, and no lessons."""
         return replace(self, sources=[each for each in self.sources if not each.needs_confirmed])
 
-    async def context(self, caller: Caller, place: str, tool: str = text.TOOL, *, has_rules: bool) -> str:
+    async def context(self, caller: Caller, place: str, tool: str = text.TOOL, *, has_rules: bool = True) -> str:
         """Return what a client that shows nothing at prompts would be shown at a start; see `Observed` for `place`."""
         trigger = Trigger(TriggerKind.SESSION_START, has_no_prompts=True)
         offered = await self.offered(trigger, Observed(place=place), caller)
