@@ -16,7 +16,7 @@ SHORT: Final = 300
 """Words of a page that may have two flags, whatever its ceiling."""
 MOST_WORDS: Final = {"README.md": 1_400, "CHANGELOG.md": 950, "docs/explain/decisions/": 8_350}
 """As `wc -w` counts: code and the lines of tables are words, too."""
-MOST_BY_HAND: Final = 28_400
+MOST_BY_HAND: Final = 28_600
 """Words with a letter or digit, on all pages that are not generated."""
 
 
