@@ -131,7 +131,7 @@ class Observer:
 def _name_of(file: str, project_folder: str) -> str | None:
     """Return the name of a file in a project, None if it is elsewhere or private. For a thread: it asks the disk."""
     root = project_root(project_folder)
-    return root and name_in(root, file)
+    return name_in(root, file) if root else None
 
 
 def place_of(names: Names, folder: str, project_folder: str) -> str:
