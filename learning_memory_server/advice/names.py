@@ -21,10 +21,9 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.shell.naming import head, looks
 from learning_memory_server.shell.steps import read_steps
+from learning_memory_server.system import recent
 from learning_memory_server.system.recent import Recent
 
-_FOLDERS: Final = 50  # Folders whose files are remembered: of a large repository, megabytes each
-_ENTRIES: Final = 20_000  # Entries whose names are remembered, per folder
 _WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
 _CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
 _ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
@@ -66,7 +65,7 @@ class Names:
 
     lessons: Lessons
     _programs: frozenset[str] = field(default=frozenset(), init=False)
-    _once: Recent[str, frozenset[str]] = field(default_factory=lambda: Recent(_FOLDERS), init=False)
+    _once: Recent[str, frozenset[str]] = field(default_factory=lambda: Recent(recent.LARGE_MOST), init=False)
     _texts: Recent[str, deque[tuple[str, frozenset[str]]]] = field(default_factory=Recent, init=False)
     # By entry and folder: a worktree of the same project may have other files
     _entries: dict[tuple[str, str], tuple[Ghap, frozenset[str], frozenset[str]]] = field(
@@ -156,7 +155,7 @@ class Names:
             once = self._once.get(caller.folder, ())
             files = "\n".join(each.file for each in entry.anchors if not each.is_read)
             known = entry, names_in(f"{text}\n{files}", once, self._programs), frozenset(terms(text))
-            if len(self._entries) >= _ENTRIES:
+            if len(self._entries) >= recent.SMALL_MOST:
                 self._entries.clear()
             self._entries[entry.id, caller.folder] = known
         return known[1:]

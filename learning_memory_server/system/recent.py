@@ -5,6 +5,8 @@ from typing import Final, TypeVar
 
 MOST: Final = 1_000
 """How many things are kept, unless less is said."""
+LARGE_MOST: Final = 50  # The same of things with megabytes, such as the files of a repository
+SMALL_MOST: Final = 20_000  # The same of what is quickly made again
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -45,7 +45,7 @@ def names(tmp_path: Path) -> Names:
     ],
 )
 def test_paths_identifiers_codes_and_files_that_are_there_once_are_names(text: str, found: set[str]) -> None:
-    assert names_in(text, {"once.cfg"}) == found
+    assert names_in(text, {"once.cfg"}, {"python3"}) == found
 
 
 def test_a_lesson_that_names_the_same_is_found_and_others_are_not(names: Names) -> None:

@@ -1,4 +1,4 @@
-"""The loop is free: no event waits in its thread for a disk of others, for a pattern on a long text, or for many files."""
+"""The loop is free: no event keeps it waiting for a disk of others, a pattern on a long text, or many files."""
 
 import os
 import re
@@ -22,7 +22,7 @@ CLIENTS: Final = ("", "codex", "gemini", "copilot", "cursor")
 LONG: Final = 600_000
 """Characters of each text that a client gives: several of them are as much as a hub reads."""
 EXAMINED: Final = 250_000
-"""Characters that a pattern may run over in the loop's thread: a prompt with what hooks said before it is the longest."""
+"""Characters that a pattern may run over in the loop's thread: the longest is a prompt with what hooks said."""
 _AUDITED: Final = {
     "open",
     "os.listdir",
@@ -37,7 +37,7 @@ _UNAUDITED: Final = ("stat", "lstat", "readlink", "access", "statvfs")
 """What the audit says nothing of."""
 _RUNS: Final = ("match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn")
 CODE: Final = tuple(
-    {os.path.realpath(each) for each in (sys.prefix, sys.base_prefix, Path(__file__).parents[2], *sys.path)}
+    {os.path.realpath(each) for each in (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), *sys.path)}
 )
 """Where modules are: each is read once."""
 
@@ -66,7 +66,7 @@ def touched(own: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> Iterator[
         # The folders above the data are looked at by whoever asks where that is.
         is_own = name.startswith(allowed) or any(f"{each}/".startswith(name.rstrip("/") + "/") for each in own)
         if name.startswith("/") and not is_own:
-            frame = sys._getframe(2)  # noqa: SLF001 - to say who asked
+            frame = sys._getframe(2)
             while frame.f_back and "learning_memory_server/" not in frame.f_code.co_filename:
                 frame = frame.f_back
             found.add(f"{event} {name} in {Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}")
@@ -123,25 +123,25 @@ def patterns_watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]
             for name, value in list(vars(module).items()):
                 if isinstance(value, re.Pattern):
                     changed.setattr(module, name, Watched(value, note))
-        compile_one = re._compile  # type: ignore[attr-defined]  # noqa: SLF001 - what `re.sub` and the like use
+        compile_one = re._compile  # type: ignore[attr-defined]
         changed.setattr(re, "_compile", lambda *given: _watched(compile_one(*given), note))
         from learning_memory_server.hooks import event
 
-        for dialect in event._DIALECTS.values():  # noqa: SLF001
+        for dialect in event._DIALECTS.values():
             if dialect.written:
                 before = dialect.written
                 object.__setattr__(dialect, "written", Watched(before, note))
         try:
             yield found
         finally:
-            for dialect in event._DIALECTS.values():  # noqa: SLF001
+            for dialect in event._DIALECTS.values():
                 if isinstance(dialect.written, Watched):
-                    object.__setattr__(dialect, "written", dialect.written._pattern)  # noqa: SLF001
+                    object.__setattr__(dialect, "written", dialect.written._pattern)
 
 
 def _watched(pattern: Any, note: Callable[[str, int], None]) -> Any:
     """Return a pattern as `re.sub` and the like find it: watched, unless a module wants to keep it."""
-    caller = sys._getframe(2).f_code.co_name  # noqa: SLF001
+    caller = sys._getframe(2).f_code.co_name
     return Watched(pattern, note) if caller in _RUNS else pattern
 
 
@@ -189,7 +189,7 @@ async def test_no_event_asks_a_disk_of_others_in_the_loops_thread(
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "CLAUDE.md").write_text("Never push.")
-    names._programs.cache_clear()  # noqa: SLF001 - another test may have listed PATH
+    names._programs.cache_clear()
     own = (program.storage, Path(program.place.socket).parent)
     with touched(own, monkeypatch) as found:
         for client, said in situations(folder, "build"):
@@ -219,6 +219,6 @@ class Counted(list[str]):
 def test_the_files_of_a_repository_are_looked_at_once_however_many_words_a_text_has() -> None:
     tracked = Counted([f"src/part{number}.py" for number in range(100)])
     texts = " ".join(f"part{number}.py" for number in range(100))
-    found = set(anchoring._paths(texts, tracked))  # noqa: SLF001
+    found = set(anchoring._paths(texts, tracked))
     assert {*tracked} <= found
     assert tracked.looks == 2  # This test has looked at them, too

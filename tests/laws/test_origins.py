@@ -14,7 +14,7 @@ from learning_memory_server.server.app import CONTEXT_URI
 from tests.command_line import in_line
 from tests.laws.program import Program
 from tests.laws.sowing import TOPIC, Words, entry
-from tests.rules.making import LIVE, PUSH, accepted
+from tests.rules.making import PUSH, accepted
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,6 @@ async def test_the_command_prints_the_context_that_the_resource_gives(program: P
             await agent.call("start_ghap", domain="testing", strategy="ask-user", **texts)
             given = (await reader.resources())[CONTEXT_URI]
             printed = await program.command("context")
-    print("GIVEN", given)
     assert [part for part in ("Open entries", "Others are at work", "Rules of your user") if part not in given] == []
     assert printed.text == given
 
