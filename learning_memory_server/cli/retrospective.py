@@ -258,7 +258,6 @@ def _made(settings: Settings, given: _Sentence, moments: Mapping[str, Moment], k
         origin=origin,
         created_at=now,
         changed_at=now,
-        words=said[-1].words if said else "",
         evidence=given.evidence[: limits.RULE_EVIDENCE_MAX],
     )
     return _timed(made, given)

@@ -55,7 +55,7 @@ COMMANDS_OF_RULES: Final = {
     **{key: ["Tell Ann first"] for key in ("TEXT", "rule test text", "WORD")},
     "COMMAND": ["git push"],
     **{key: ["README"] for key in ("PATH", "GLOB", "FOLDER")},
-    "FILE": ["AGENTS.md"],  # There is none, and `retrospective keep` says so
+    "FILE": ["AGENTS.md"],
 }
 """What may be said to commands of rules, which only show something where no person is."""
 _ALONE: Final = {"reindex"}

@@ -40,6 +40,8 @@ NEED_SHARED_LESSONS: Final = ("share", "join", "leave")
 """Commands that refuse to work where no repository has shared lessons."""
 NEED_A_PERSON: Final = ("rule add", "rule edit", "rule enforce", "rule export", "rule retire")
 """Commands that refuse to work where no person is at a terminal."""
+NEED_A_FILE: Final = ("retrospective keep",)
+"""Commands that refuse to work without a file of sentences."""
 KNOWN_FAULTS: Final = (
     # The page that was drawn last stays as it was.
     Fault("*", "file dashboard.html", "*"),
@@ -224,7 +226,7 @@ async def test_no_word_of_what_is_forgotten_is_in_any_reply(serve: Serve, tmp_pa
         assert {part for _, part in before.found} == sown.words.of.keys()
         offered = {*(f"tool {name}" for name in AGENTS_TOOLS), *(f"command {name}" for name in commands())}
         assert offered - before.answered == {
-            f"command {name}" for name in {*NOT_RUN, *NEED_SHARED_LESSONS, *NEED_A_PERSON}
+            f"command {name}" for name in {*NOT_RUN, *NEED_SHARED_LESSONS, *NEED_A_FILE, *NEED_A_PERSON}
         }
         assert {name for name, count in program.logs().items() if not count} == EMPTY_LOGS
         await forget(program, sown, FORGET)

@@ -178,12 +178,12 @@ def test_a_lesson_that_came_again_is_a_suggestion_with_each_entry_as_evidence() 
 
 
 def test_a_sentence_of_an_agent_stays_one_and_another_stores_is_no_agents() -> None:
-    kept = answered("Never push", RuleState.POSTPONED, NO_PUSH, imported=True, evidence=("moment_1",), words="no")
+    kept = answered("Never push", RuleState.POSTPONED, NO_PUSH, imported=True, evidence=("moment_1",))
     kept = replace(kept, origin=Origin(OriginKind.PAST, "1 objection of yours in 1 session"))
     (made,) = suggestions.of_kept([kept], HERE)
-    assert (made.origin.kind, made.evidence, made.words) == (OriginKind.PAST, ("moment_1",), "no")
+    assert (made.origin.kind, made.evidence) == (OriginKind.PAST, ("moment_1",))
     (brought,) = suggestions.of_kept([checked_rule(kept)], HERE)
-    assert (brought.origin.kind, brought.words) == (OriginKind.IMPORTED, "")
+    assert brought.origin.kind is OriginKind.IMPORTED
 
 
 def test_near_copies_are_one_with_the_evidence_of_both() -> None:

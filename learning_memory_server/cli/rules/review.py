@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -18,7 +18,7 @@ from learning_memory_server.cli.command import (
     current_project,
     open_settings_here,
 )
-from learning_memory_server.cli.maintenance.learning import read_lesson
+from learning_memory_server.cli.maintenance.learning import read_lesson, read_moments
 from learning_memory_server.cli.rules.answers import SuggestionAnswers, from_words, show_limits
 from learning_memory_server.cli.rules.keeping import sentence
 from learning_memory_server.cli.rules.person import only_you
@@ -27,6 +27,7 @@ from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.model import limits
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.rule import OriginKind
 from learning_memory_server.rules.past.report import Offered, PastReport
 from learning_memory_server.rules.suggesting import suggestions
 from learning_memory_server.server.settings import Settings
@@ -125,8 +126,8 @@ async def review(
         only_you("review", *ids, "--never" if never else "")
         left = await _answer_named(settings, stored, keys, project, is_sure=never)
     else:
-        # The files and sessions of another project can only be read in its folder.
-        past = (await read_lesson(settings)).past if project == here else PastReport()
+        # The files and the sessions of another project are read in its folder.
+        past = await _past(settings) if project == here else PastReport()
         items = _waiting(stored, past, project)
         show_skipped(past)
         if not items or not out.is_a_person():
@@ -135,6 +136,22 @@ async def review(
     still = f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all."
     out.say(still if left else "Nothing waits any more.")
     return Result({"waiting": left})
+
+
+async def _past(settings: Settings) -> PastReport:
+    """Return the suggestions here. Those of an agent get the words of the person, which only transcripts have."""
+    past = (await read_lesson(settings)).past
+    if not out.is_a_person() or all(each.suggestion.origin.kind is not OriginKind.PAST for each in past.suggestions):
+        return past
+    moments, _ = await read_moments(settings)
+
+    def quoted(each: Offered) -> Offered:
+        given = each.suggestion
+        words = next((moment.words for moment in reversed(moments) if moment.id in given.evidence), "")
+        is_agents = given.origin.kind is OriginKind.PAST
+        return replace(each, suggestion=replace(given, words=words)) if is_agents and words else each
+
+    return replace(past, suggestions=tuple(map(quoted, past.suggestions)))
 
 
 def _by_answer(words: Sequence[str], *, never: bool) -> dict[str, str]:
@@ -159,7 +176,7 @@ async def _answer_named(
 ) -> int:
     """Store the answers to items given by id, after one question unless `is_sure`. Return how many still wait."""
     has_suggestion = any(name.startswith(suggestions.PREFIX) for name in keys)
-    past = (await read_lesson(settings)).past if has_suggestion else PastReport()
+    past = await _past(settings) if has_suggestion else PastReport()
     named = [(key, _find(name, stored, past, project)) for name, key in keys.items()]
     if not all(keys.values()):
         said = _ask_for([item for _, item in named])

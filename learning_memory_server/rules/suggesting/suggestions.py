@@ -134,7 +134,6 @@ def of_kept(rules: Iterable[Rule], project: str) -> list[Suggestion]:
             each.when,
             each.pattern,
             each.is_everywhere,
-            words=each.words,
             evidence=each.evidence,
         )
         for each in rules

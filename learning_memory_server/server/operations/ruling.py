@@ -49,7 +49,7 @@ def _unanswered(said: Rule) -> Rule:
     """Return a sentence that waits for a person's answer."""
     checked = checked_rule(replace(said, imported=True))
     origin = replace(said.origin, kind=OriginKind.PAST)
-    return replace(checked, origin=origin, words=said.words, state=RuleState.POSTPONED)
+    return replace(checked, origin=origin, state=RuleState.POSTPONED)
 
 
 def _checked(number: int, fields: dict[str, Any]) -> Rule:

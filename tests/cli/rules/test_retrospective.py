@@ -92,6 +92,8 @@ def test_a_kept_sentence_is_a_rule_only_by_a_persons_yes(
 ) -> None:
     for number in range(2):
         session = Session(client / f"s{number}.jsonl", cwd=str(Path.cwd()))
+        for _ in range(number):
+            session.said("list the files")
         session.said(f"{OBJECTION} {number}")
         session.answered(CONCEDED)
         session.written()
@@ -101,6 +103,7 @@ def test_a_kept_sentence_is_a_rule_only_by_a_persons_yes(
     assert "Kept 2 of 2 sentences" in printed(run("retrospective", "keep", write(given, call)))
     assert "Kept 0 of 2" in printed(run("retrospective", "keep", write(given, call)))
     assert "No rules here yet" in printed(run("rules"))
+    assert OBJECTION not in "".join(each.read_text("utf-8") for each in (storage / "journal").rglob("*.jsonl"))
     for trigger in (
         Trigger(TriggerKind.SESSION_START, context="n"),
         Trigger(TriggerKind.CALL, context="n", key="t", command="make release"),
@@ -119,6 +122,7 @@ def test_a_kept_sentence_is_a_rule_only_by_a_persons_yes(
     }
     accepted = answered[SENTENCE]
     assert (accepted.origin.kind, accepted.evidence) == (OriginKind.PAST, tuple(ids))
+    assert accepted.words == f"{OBJECTION} 1"
     assert SENTENCE in seen(storage, Trigger(TriggerKind.SESSION_START, context="n"))
     assert ids[1] in printed(run("rule", "show", accepted.id))
     assert json.loads(printed(run("review", "--json")))["results"] == []
