@@ -279,6 +279,8 @@ async def clusters(
                     "get_clusters", "clusters", "noise", axis=each, project=project, include_noise=noise
                 )
             except InsufficientDataError as error:
+                if not out.is_for_people() and each in {axis, _AXES[-1]}:
+                    raise  # Programs have this error's code
                 found = {"axis": each.value, "clusters": [], "explanation": error.message}
             if found.get("clusters"):
                 break

@@ -40,7 +40,7 @@ class RulePause:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether rules are off in some sessions, to the end of these."""
+        """Whether rules are off in single sessions, until they end."""
         return bool(self._sessions)
 
     def begin(self, until: datetime | None, running: Iterable[str]) -> None:
