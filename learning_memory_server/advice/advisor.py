@@ -133,15 +133,7 @@ class Advisor:
         if line.key and (known := self.log.find(line.id)):
             return self._shown_again(known, trigger, caller), False
         meeting = await self.rules.meet(rules, trigger, caller, state.rules)
-        try:
-            offered, notice = await self.room.offered(trigger, observed, caller), ""
-        except NotReadyError:
-            offered, notice = [], text.NOT_READY
-        except JournalUnavailableError:
-            # What a person wants does not wait for what others keep.
-            if not meeting.rules:
-                raise
-            offered, notice = [], ""
+        offered, notice = await self._offered(trigger, observed, caller, meeting)
         # Nothing awaits from here on: two calls of an agent at once are not shown the same.
         situation = self._situation(trigger, caller, state)
         candidates = [*_of(meeting.rules), *self.room.passing(offered, situation)]
@@ -160,6 +152,20 @@ class Advisor:
         if trigger.kind is TriggerKind.SESSION_START:
             shown = self._with_left_out(shown, offered, situation)
         return shown, bool(observed.failure or candidates)
+
+    async def _offered(
+        self, trigger: Trigger, observed: Observed, caller: Caller, meeting: Meeting
+    ) -> tuple[list[Candidate], str]:
+        """Return what the room offers, and a notice if it cannot offer anything yet."""
+        try:
+            return await self.room.offered(trigger, observed, caller), ""
+        except NotReadyError:
+            return [], text.NOT_READY
+        except JournalUnavailableError:
+            # What a person wants does not wait for what others keep.
+            if not meeting.rules:
+                raise
+            return [], ""
 
     def _rules_in(self, situation: Situation) -> list[Rule]:
         """Return the rules that an agent may meet: only these are judged and counted."""

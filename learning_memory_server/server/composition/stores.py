@@ -74,7 +74,7 @@ class Projects:
         )
 
     def has(self, project: str) -> bool:
-        """Return whether sessions here have kept anything of a project, by its id; or may have, in an unreadable log."""
+        """Return whether sessions here have kept anything of a project, by its id, or may have: a log is unreadable."""
         readable = [*self._others(), self._read(self.kept.collector.list_resolved)]
         is_kept = self.kept.journal.names.have_own(project, chain(*filter(None, readable)))
         return is_kept or None in readable
