@@ -65,7 +65,7 @@ _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05  # The loss of score until more others confirm than contradict it, or your own work does
 
 _MALFORMED: Final = (ValueError, TypeError, AttributeError, AssertionError, RecursionError)
-"""What data raises that is not as it was written."""
+"""The errors that decoding damaged data raises."""
 
 log = structlog.get_logger()
 

@@ -146,7 +146,7 @@ class LiveSessions:
         self._fronts: defaultdict[str, list[int]] = defaultdict(list)
         self._heard: dict[str, datetime] = {}
         self._left: dict[str, Any] = {}
-        with suppress(OSError, ValueError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
             for session, processes in json.loads(files.content(path)).items():
                 if running := list(filter(_runs, processes)):
                     self.heard(session)
