@@ -38,6 +38,7 @@ from learning_memory_server.cli.rules.waiting import show_waiting
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.hub.cleared import CLEARED
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.lessons.errors.transcripts import projects_folder
@@ -59,7 +60,7 @@ _CACHES: Final = (
 """Files in the storage folder that can be made again, and `map`, which an earlier version made."""
 _DATA: Final = (
     *("backups", SHARED, "claims", "claims.json", *RETIRED),
-    *("sessions.json", PAUSE, "qdrant-owner.json", "archive.key", "outdated-points.json"),
+    *("sessions.json", CLEARED, PAUSE, "qdrant-owner.json", "archive.key", "outdated-points.json"),
 )
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
 

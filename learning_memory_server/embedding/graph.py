@@ -124,7 +124,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """Return the object in a model's JSON file; empty if it cannot be read."""
     try:
         content = json.loads(files.content(path))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

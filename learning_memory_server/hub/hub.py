@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -21,6 +22,7 @@ from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import answer_for, event_of
 from learning_memory_server.hub import connections
+from learning_memory_server.hub.cleared import CLEARED, ClearedSessions
 from learning_memory_server.hub.connections import PlainCalls, import_protocol
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller, session_hash
@@ -36,7 +38,6 @@ from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.paths import LOCK
-from learning_memory_server.system.recent import Recent
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
@@ -88,8 +89,7 @@ class Hub:
         self._is_interrupted = False
         self._last_needed = time.monotonic()
         self._folders = Folders(services.claims, services.journal.names, services.projects.has, services.exclusion)
-        self._cleared: Recent[str, str] = Recent()
-        self._renamed: Recent[str, str] = Recent()
+        self._cleared = ClearedSessions(Path(place.storage) / CLEARED)
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
 
@@ -243,14 +243,17 @@ class Hub:
             return
         client = str(hello.get("client", ""))
         event = event_of(hello["given"], client)
-        name = session_hash(event.get("session") or str(writer.get_extra_info("peername")))
-        session = self._renamed.get(name, name)
+        folder, group = str(hello["directory"]), hello.get("group")
+        group = group if isinstance(group, int) else None
+        # Two clients that do not name their sessions are not one.
+        name = session_hash(event.get("session") or f"{client} {folder} {group}")
         given = hello["given"] if isinstance(hello["given"], dict) else {}
         if given.get("reason") == "clear":
-            self._cleared[hello["directory"]] = session
+            session = self._cleared.end(name, folder, group)
         elif given.get("source") == "clear":
-            # The client calls its session by another name now, which its front does not know.
-            self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
+            session = self._cleared.begin(name, folder, group)
+        else:
+            session = self._cleared.session(name)
         caller = await self._caller(hello, session)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()

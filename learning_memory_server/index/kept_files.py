@@ -23,7 +23,7 @@ class OutdatedPoints:
             return frozenset(map(str, json.loads(files.content(self._path))))
         except FileNotFoundError:
             return frozenset()
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             log.warning("outdated.unreadable", type=type(error).__name__)
             return frozenset()
 

@@ -108,7 +108,7 @@ class Journal:
     def count_damage(self) -> int:
         """Return how many lines cannot be read, open entries included. Known files are not read again.
 
-        A log of which nothing can be read counts as one.
+        An unreadable log counts as one line.
         """
         for log in self.logs.values():
             if log.known_damage is None:
@@ -188,7 +188,7 @@ class Journal:
         self._refuse_open_files()
 
     def _all_logs(self) -> Iterator[Path]:
-        """Yield the files of all logs, also of those that this program does not know."""
+        """Yield the files of all logs, also of unknown ones."""
         yield from matching(self.path, "*.jsonl")
         for folder in self.folders:
             with suppress(JournalUnavailableError):

@@ -47,7 +47,7 @@ class Forgetting(Generic[T]):
 class Records(Generic[T]):
     """The things of one kind in a `log`, read once at first use. Writes are on the disk before they are visible.
 
-    A line that this program does not understand hides only what it is about. A log that cannot be read raises
+    A line of unknown content hides only its own thing. A log that cannot be read raises
     `JournalUnavailableError`; if the kind `is_beside`, only writing and forgetting do, and there is nothing to read.
     """
 

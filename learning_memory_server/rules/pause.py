@@ -29,7 +29,7 @@ class RulePause:
         self._path = path
         self._until: datetime | None = None
         self._sessions: set[str] = set()  # hashes of session names
-        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             kept = json.loads(files.content(path))
             self._sessions = set(map(str, kept["sessions"]))
             self._until = datetime.fromisoformat(kept["until"]) if kept["until"] else None

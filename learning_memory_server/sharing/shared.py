@@ -65,7 +65,7 @@ _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05  # Subtracted from the score of an unsettled lesson without an own confirmation
 
 _MALFORMED: Final = (ValueError, TypeError, AttributeError, AssertionError, RecursionError)
-"""What data raises that is not as it was written."""
+"""The errors that decoding damaged data raises."""
 
 log = structlog.get_logger()
 

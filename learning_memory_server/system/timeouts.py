@@ -122,6 +122,7 @@ HOOK_START: Final = 1.6  # A hub to start and answer at a session's start; the p
 FIRST_PROMPT: Final = 1.5  # A session's first prompt, for a new hub; the plugin's limit is 2
 HOOK_LESSON: Final = 0.45  # A lesson for a prompt or a failure, in addition to `ADVICE`
 HOOK_HUB: Final = 1.0  # The hub, to answer: Claude Code gives all hooks at an end 1.5 s
+CLEARED: Final = 60.0  # A client, between the two hooks of a session that it clears
 HOOK_SILENCE: Final = 600.0  # A hub counts as silent: a killed one cannot say that it answers
 HOOKS_REST: Final = 10.0  # Hooks are answered with nothing once no hub was reached
 HOOK_IS_LATE: Final = 1.0  # After this silence, a hook that its client gives up says something about the hub

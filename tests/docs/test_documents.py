@@ -38,7 +38,7 @@ FOLDERS_OF_A_USER: Final = re.compile(
 )
 """Folders of the journal and the data, which documents mention too."""
 MADE_ELSEWHERE: Final = re.compile(
-    r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|sessions|rules-off|refusals|outdated-points|model-scales|qdrant-owner"
+    r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|(?:cleared-)?sessions|rules-off|refusals|outdated-points|model-scales|qdrant-owner"
     r"|claude_desktop_config|learning-memory|modules|tokenizer|config_sentence_transformers)\.json"
     r"|(?:values|verdicts|advice|trials|failures|servers|clusters|projects|answers|rules|rule-counts|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
 )

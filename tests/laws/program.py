@@ -133,11 +133,11 @@ class Program:
         assert result.exception is None or isinstance(result.exception, SystemExit), (words, result.exc_info)
         return Said(result.output, result.exit_code != 0)
 
-    async def hook(self, given: object, folder: Path, client: str = "", project: str | None = None) -> str:
+    async def hook(self, given: object, folder: Path, client: str = "", project: str | None = None, **more: Any) -> str:
         """Give a client's hook its input, JSON or bytes of it, and return what the hook prints."""
         words = given if isinstance(given, bytes) else json.dumps(given).encode()
         hello = {"journal": str(self.place.journal), "storage": str(self.place.storage), "role": "hook"}
-        hello |= {"directory": str(folder), "client": client, "project": project, "attended": True}  # type: ignore[dict-item]
+        hello |= {"directory": str(folder), "client": client, "project": project, "attended": True, **more}  # type: ignore[dict-item]
         reader, writer = await asyncio.open_unix_connection(self.place.socket)
         try:
             writer.write(b'{"hello":1,"given":' + words + b"," + json.dumps(hello).encode()[1:] + b"\n")

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from learning_memory_server.hooks.event import event_of, trigger_of
 from learning_memory_server.server.tools.catalog import HOOK
 from tests.laws.arguments import calls
 from tests.laws.program import AGENTS_TOOLS, TOOLS, Agent, Program
@@ -182,3 +183,30 @@ async def test_a_hook_is_silent_about_what_is_odd(program: Program) -> None:
     log = (program.storage / "hub.log").read_text()
     assert "Traceback" not in log
     assert '"crashed"' not in log
+
+
+CLIENTS: Final = ("", "codex", "gemini", "copilot", "cursor", "vscode")
+"""Claude Code and the others, as their hooks say which one they are of."""
+OTHER_EVENTS: Final = (
+    {**EVENTS[0], "hook_event_name": "PreToolUse", "tool_name": "Bash"},
+    {**EVENTS[0], "hook_event_name": "PreToolUse", "tool_name": "Task", "tool_input": {"prompt": OTHER}},
+    {**EVENTS[0], "hook_event_name": "SubagentStart"},
+    {**EVENTS[0], "hook_event_name": "InstructionsLoaded"},
+    {**EVENTS[0], "hook_event_name": "Stop"},
+    {"hookEventName": "postToolUse", "sessionId": "s1", "cwd": "/", "toolName": "bash", "toolArgs": "{}"},
+    {"hook_event_name": "AfterTool", "conversation_id": "s1", "tool_response": {"llmContent": "Output: x"}},
+    {"hook_event_name": "afterFileEdit", "file_path": "/a.py", "edits": [{"old_string": "a", "new_string": "b"}]},
+)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_client_s_event_is_too_odd_to_be_read(client: str) -> None:
+    for event in (*EVENTS, *OTHER_EVENTS):
+        for place in places(event):
+            for odd in ODD.values():
+                read = event_of(with_odd(event, place.path, odd), client)
+                trigger_of(read, "s1")
+    for odd in ODD.values():
+        trigger_of(event_of(odd, client), "s1")
+        for name in TOOLS[HOOK].input_schema["properties"]:
+            trigger_of({"event": "PostToolUse", name: odd}, "s1")

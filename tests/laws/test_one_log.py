@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from learning_memory_server.journal.codec import JournalRecord
@@ -19,16 +20,20 @@ from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.project import Naming
 from learning_memory_server.model.rule import CallForm, Origin, OriginKind, Pattern, Rule, RuleState, When, new_rule_id
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import HOOK
+from learning_memory_server.sharing import tree
+from learning_memory_server.sharing.shared import SHARED, Joined, SharedLessons
 from learning_memory_server.system import files
 from tests.laws.arguments import calls
 from tests.laws.program import AGENTS_TOOLS, TOOLS
 from tests.laws.sowing import OTHER, TOPIC, id_in
 from tests.services import opened
-from tests.sharing.repositories import git
+from tests.sharing.repositories import commit, git
 from tests.support import NOON, cancel, until
 
 pytestmark = pytest.mark.slow
@@ -376,3 +381,47 @@ async def test_a_bad_line_harms_nothing_but_what_it_is_about(
         # Nobody asks for servers where there is none.
         agent.services.servers.known()
         assert agent.services.journal.known_damage == len(_bad_lines(kind))
+
+
+BAD_FILES: Final = [b"", b"\xff", b"[]", b'{"/x":5}', b'{"/x":{"folder":5}}', b"[" * 100_000, b'{"/x":{"folder":"/x"']
+
+
+@pytest.mark.parametrize("content", BAD_FILES)
+@pytest.mark.parametrize("name", ["shared.json", "sessions.json", "outdated-points.json", "model-scales.json"])
+async def test_a_bad_file_of_the_data_folder_ends_no_start(
+    sown: tuple[Path, Ids], store: Path, name: str, content: bytes
+) -> None:
+    (store / name).write_bytes(content)
+    async with served(store) as agent:
+        assert await agent.failing(sown[1]) == {}
+
+
+async def test_of_two_joined_repositories_a_bad_one_leaves_the_other(tmp_path: Path) -> None:
+    sound = Joined("/sound", "sound", [], "main")
+    bad: dict[str, Any] = {"folder": "/bad", "project": "bad", "roots": [], "branch": "main", "entries": [{"id": "x"}]}
+    (tmp_path / SHARED).write_bytes(b'{"bad":%s,"sound":%s}' % (json.dumps(bad).encode(), msgspec.json.encode(sound)))
+    assert SharedLessons(tmp_path / SHARED).joined.keys() == {"sound"}
+
+
+async def test_a_repository_that_cannot_be_read_is_not_joined(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(work, "First")
+    shared = SharedLessons(tmp_path / SHARED, RedactionGate(build_redactor()))
+
+    def broken(*_: object) -> Any:
+        raise LookupError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tree, "files_of", broken)
+        patch.setattr(tree, "trees_of", broken)
+        with pytest.raises(LookupError):
+            await shared.join(work, "garden")
+    assert not shared.joined
+    assert not (tmp_path / SHARED).exists()
+
+    await shared.join(work, "garden")
+    monkeypatch.setattr(tree, "branches", broken)
+    # What was read before stays, and the next look is not lost.
+    await shared.refresh()
+    assert len(shared.joined) == 1

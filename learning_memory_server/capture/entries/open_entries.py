@@ -154,7 +154,7 @@ class LiveSessions:
         self._fronts: defaultdict[str, list[int]] = defaultdict(list)
         self._heard: Recent[str, datetime] = Recent()
         self._left: Recent[str, Any] = Recent()
-        with suppress(OSError, ValueError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
             for session, processes in json.loads(files.content(path)).items():
                 if running := list(filter(_runs, processes)):
                     self.heard(session)

@@ -166,6 +166,8 @@ def _hello(journal: str, storage: str, project: str | None, given: bytes, client
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
     parts.append(f'"attended":{"true" if locations.is_attended(os.environ) else "false"}')
+    # Of a session whose client does not name it, or calls it by a new name, this tells which one it is.
+    parts.append(f'"group":{os.getsid(0) if hasattr(os, "getsid") else "null"}')
     # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
     return b'{"hello":1,"given":' + given + b"," + ",".join(parts).encode() + b"}\n"
 

@@ -92,7 +92,7 @@ class Statistics:
         return timeline.tally
 
     def _kept(self) -> dict[str, Any]:
-        """Return the counts of what is not an entry, without those of logs that cannot be read."""
+        """Return the counts of other things than entries, without the parts of unreadable logs."""
         services = self.services
         stances = Counter(verdict.stance for verdict in services.verdicts.all())
         found: dict[str, Any] = {
