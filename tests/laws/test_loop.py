@@ -189,10 +189,10 @@ async def test_no_event_asks_a_disk_of_others_in_the_loops_thread(
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "CLAUDE.md").write_text("Never push.")
-    names._programs.cache_clear()
     own = (program.storage, Path(program.place.socket).parent)
     with touched(own, monkeypatch) as found:
         for client, said in situations(folder, "build"):
+            names._programs.cache_clear()  # As in a hub of which this is the first event
             await program.hook(said, folder, client=client, project="garden")
     assert found == set()
 
