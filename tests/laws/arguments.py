@@ -31,8 +31,8 @@ NOT_RUN: Final = {
         ("project rename", "project merge", "project split"), "would end the hub, which is this process, once"
     ),
     "hook": "ends its process; its input is given to the hub's socket instead",
+    "add": "stores what it is given, in each project; `add_memory` is called as a tool",
     "demo": "has a store of its own, and takes a quarter of a minute",
-    "download-model": "needs a network",
     "migrate": "needs a Qdrant server",
 }
 """Commands that no law runs, and why."""

@@ -36,7 +36,7 @@ class Fault(NamedTuple):
     parts: str
 
 
-NEED_SHARED_LESSONS: Final = ("share", "join", "leave")
+NEED_SHARED_LESSONS: Final = ("join", "leave")
 """Commands that refuse to work where no repository has shared lessons."""
 NEED_A_PERSON: Final = ("rule add", "rule edit", "rule enforce", "rule export", "rule retire")
 """Commands that refuse to work where no person is at a terminal."""
@@ -48,7 +48,6 @@ KNOWN_FAULTS: Final = (
     # The name of a forgotten project.
     Fault("*", "file claims/*", "project.name"),
     Fault("*", "file journal/projects.jsonl", "project.*name*"),
-    Fault("*", "file journal/answers.jsonl", "project.name"),
     Fault("purge of backups", "file backups/*", "project.*name*"),
     # The index's files keep what its points said until `reindex`, as the help of `forget` says.
     Fault("purge", "file index/*", "*"),
