@@ -12,6 +12,7 @@ from learning_memory_server.system.recent import Recent
 
 CLEARED: Final = "cleared-sessions.json"
 """The file, in the storage folder: a hub may end between two hooks."""
+_WAITING: Final = 32  # Cleared sessions that have not begun again: the last ones
 
 
 class _Waiting(NamedTuple):
@@ -52,7 +53,7 @@ class ClearedSessions:
         """Note that a session ends to be cleared, and return it."""
         session = self.session(name)
         self._waiting = [each for each in self._fresh() if each.session != session]
-        self._waiting.append(_Waiting(folder, group, session, self._now()))
+        self._waiting = [*self._waiting[1 - _WAITING :], _Waiting(folder, group, session, self._now())]
         self._save()
         return session
 
