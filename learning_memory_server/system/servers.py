@@ -11,7 +11,7 @@ from typing import Final
 from learning_memory_server.errors import InvalidSettingsError
 
 HERE: Final = "localhost"
-_LOGIN: Final = re.compile(r"(?<=://)[^\s\"',]*@")
+_LOGIN: Final = re.compile(r"(?<=://)[^\s\"',]{0,500}@")
 """What stands before the host in a URL: a user name, a password, or both. Also one that is no valid URL for it."""
 NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """The answers of a proxy without a server behind it."""

@@ -30,14 +30,14 @@ def test_errors_are_listed_the_last_seen_first(run: Any) -> None:
     assert "worked next" not in first
     assert second.startswith(ERROR)
     assert "3 times  3 sessions  2026-01-03  garden  `pytest tests/beds.py`: ModuleNotFoundError" in second
-    assert "`python3 -m pytest tests/beds.py` worked next in 3/3 sessions; the error stayed away in 3" in second
+    assert "`python3 -m pytest tests/beds.py` worked next in 3 of 3 sessions; the error stayed away in 3" in second
 
 
 def test_a_command_that_worked_the_second_time_is_no_remedy(run: Run, storage: Path) -> None:
     log = FailureLog(Journal(storage / "journal").failures)
     name = failure_id("garden", "lint failed", "s1", "mise run lint")
     log.add(Failure(name, "garden", "s1", "lint failed", "mise run lint", NOON, "mise run lint 2>&1", times=1))
-    assert " the same command then worked in 1/1 sessions; the error stayed away in 1" in printed(run("failures"))
+    assert " the same command then worked in 1 of 1 session; the error stayed away in 1" in printed(run("failures"))
     assert "worked next" not in printed(run("show", error_id("garden", "lint failed")))
 
 
@@ -115,7 +115,7 @@ def test_what_worked_next_is_shown_to_people_and_to_no_agent(run: Run, journal: 
                 times=number + 1,
             )
         )
-    figures = "`sudo pytest tests/soil.py` worked next in 5/6 sessions; the error stayed away in 5"
+    figures = "`sudo pytest tests/soil.py` worked next in 5 of 6 sessions; the error stayed away in 5"
 
     assert figures in printed(run("failures"))
     shown = printed(run("show", error_id("garden", broken)))

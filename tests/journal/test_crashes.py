@@ -311,13 +311,15 @@ def live_through(world: World, operation: Operation, end: End | None) -> None:
         world.seen["refusals" if refused else "deaths"] += 1
         world.seen["ends that left the new state" if observed == states[-1] else "ends that left an old one"] += 1
     else:
-        # The step that was refused in an acknowledged operation is the removal of a file; the next start repeats it.
+        # The step that was refused in an acknowledged operation is the removal of a file, which the next start repeats,
+        # or the mark of an orphan.
         world.tidy = world.tidy and not (end and end.refused)
         assert not world.system.dirty or not world.tidy, "a loss of power would take it back"
         world.system.live()
         if isinstance(done, Ghap):
             world.ids[done.goal] = done.id
-        world.state = states[-1]
+        world.state = world.observed() if end and end.refused else states[-1]
+        assert world.state in states
         assert len(world.journal.open_files()) == len(world.state.open) or not world.tidy
 
 

@@ -201,7 +201,7 @@ async def test_a_memory_search_says_that_it_left_out_weak_matches(settings: Sett
 
     assert nothing == (
         "No results found matching your query.\n"
-        "Note: 1 weak match was left out, with scores up to 0.000: min_score 0 shows them.\nMode: hybrid"
+        "Note: 1 weak match was left out, with scores up to 0.000: min_similarity 0 shows them.\nMode: hybrid"
     )
     assert weak.startswith("Found 1 result:")
     assert "weak" not in weak + good

@@ -119,7 +119,7 @@ WRONG_SEARCHES: list[tuple[dict[str, Any], str]] = [
     ({"query": "x" * 1001}, "query: String should have at most 1000 characters"),
     ({"limit": 0}, "limit: Input should be greater than or equal to 1"),
     ({"limit": 101}, "limit: Input should be less than or equal to 100"),
-    ({"limit": "5"}, "limit: Input should be a valid integer"),
+    ({"limit": "five"}, "limit: Input should be a valid integer"),
     ({"limit": True}, "limit: Input should be a valid integer"),
     ({"min_similarity": 1.1}, "min_similarity: Input should be less than"),
     ({"nope": 1}, "nope: Extra inputs are not permitted"),
@@ -129,7 +129,7 @@ WRONG_FILTERS: list[tuple[dict[str, Any], str]] = [
     ({"tags": []}, "filters.tags: List should have at least 1"),
     (
         {"tag": ["a"]},
-        "filters.tag: Extra inputs are not permitted (allowed are tags, source, date_from, date_to, project)",
+        "filters.tag: Extra inputs are not permitted (allowed are tags, source, date_from, date_to, project, replaced)",
     ),
     (
         {"date_from": "2026-02-02", "date_to": "2026-02-01"},

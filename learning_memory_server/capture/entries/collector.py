@@ -83,9 +83,8 @@ class ObservationCollector(Records[Ghap]):
         self._open.save(entry)
         if orphan is not None:
             # The new entry is safe, so this must not fail: a start reads the newer of two as current.
-            left = self._open.by_id[orphan.id] = replace(orphan, orphaned=True)
             with suppress(JournalUnavailableError):
-                self._open.save(left)
+                self._open.save(replace(orphan, orphaned=True))
         return Started(entry, orphan)
 
     def update(self, caller: Caller, ghap_id: str | None = None, **changes: Unpack[Changes]) -> Ghap:

@@ -65,7 +65,7 @@ def test_no_backup_is_removed_while_the_journal_cannot_be_read(
     assert sorted((storage / "backups").iterdir()) == good
 
 
-@pytest.mark.parametrize("command", ["backup {}/a.tar", "list", "status", "search flaky --lexical", "--direct"])
+@pytest.mark.parametrize("command", ["backup {}/a.tar", "list", "status", "search flaky --lexical"])
 @pytest.mark.usefixtures("imported")
 def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
     command: str, run_as_others_do: PlainRun, storage: Path, tmp_path: Path

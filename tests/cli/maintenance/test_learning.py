@@ -74,7 +74,7 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     assert document["errors"][0]["followed"] == "python3 -m pytest -q"
     done = run("learn-from")
     assert "1 time  1 session  2026-01-05  garden  `python -m pytest -q`: /usr/bin/python: No module" in printed(done)
-    assert "`python3 -m pytest -q` worked next in 1/1 sessions" in printed(done)
+    assert "`python3 -m pytest -q` worked next in 1 of 1 session" in printed(done)
     assert "to keep      1 error of 1 failing command\n" in done.stdout
     assert "add --yes" in done.stderr
     assert not list(storage.iterdir())

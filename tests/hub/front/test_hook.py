@@ -108,6 +108,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
         "project": project,
         "client": "",
         "attended": True,
+        "group": os.getsid(0),
         "given": json.loads(GIVEN),
     }
 
