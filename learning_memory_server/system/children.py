@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import learning_memory_server
 from learning_memory_server.system import timeouts
@@ -45,11 +45,18 @@ class ChildFailedError(Exception):
         self.reason = reason
 
 
+def _nameless_file() -> IO[bytes]:
+    """Return an open file without a name: on Linux in RAM, since nothing is written outside of the data folder."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("standard-error"), "w+b")
+    return TemporaryFile()
+
+
 class Child:
     """A process that answers requests: pickled on stdin and stdout. Raises `OSError` if it cannot be started."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._said = TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._said = _nameless_file()
         self._is_late = False
         try:
             self._process = subprocess.Popen(
