@@ -225,7 +225,7 @@ def test_what_tools_subagents_and_the_client_write_is_no_word_of_a_person(projec
         said("<local-command-stdout>why do you</local-command-stdout>"),
     )
     (projects / "one.jsonl").write_text("\n".join(map(json.dumps, records)))
-    assert last_turn(str(projects / "one.jsonl")) == Turn("list the files", datetime.fromisoformat(AT))
+    assert last_turn(str(projects / "one.jsonl")) == Turn("list the files", datetime.fromisoformat(AT), "one")
 
 
 @pytest.mark.parametrize(

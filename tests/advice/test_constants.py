@@ -50,7 +50,7 @@ ALLOWED: Final = {
     "rules/past/past.py _MISSING": "how many checks are named",
     "rules/past/past.py _SELDOM": "how a count is worded",
     "rules/past/past.py _UNITS": "names of calls",
-    "rules/past/events.py BY_CLIENT": "how texts of the client begin",
+    "rules/past/events.py _BY_CLIENT": "how texts of the client begin",
     "rules/past/events.py EDITS": "clients' names of tools",
     "rules/past/events.py _PROMPT_MAX": "how much is read",
     "rules/forms/table.py READ_MAX": "how much is read",

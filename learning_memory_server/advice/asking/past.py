@@ -79,11 +79,11 @@ def _moments(
 ) -> Iterator[Moment]:
     began = transcript.began
     try:
-        for turn in turns_in(_lines(transcript, has_strayed)):
+        for turn in turns_in(_lines(transcript, has_strayed), transcript.path):
             sign = objection_in(turn)
             if sign is None or turn.at is None:
                 continue
-            session = session_hash(turn.session or transcript.path.name.partition(".")[0])
+            session = session_hash(turn.session)
             words = tidied(sign.quote, transcript.project, began.folder or None)
             said = "" if sign.kind is SignKind.REFUSED else turn.answer[:_EXAMINED]  # It came before the refusal
             answer = tidied(one_line(said), transcript.project, began.folder or None)

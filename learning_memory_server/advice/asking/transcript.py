@@ -12,17 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.lessons.errors.transcripts import (
-    Refused,
-    agent_of,
-    moment_of,
-    parts_of,
-    projects_folder,
-    record_of,
-    refused_by,
-    text_of,
-)
-from learning_memory_server.rules.past.events import BY_CLIENT, INTERRUPTED
+from learning_memory_server.lessons.errors.transcripts import projects_folder, record_of
+from learning_memory_server.rules.past.events import Over, Prompt, Said, events_of
 
 TAIL: Final = 512 * 1024  # Bytes read from the end of a transcript
 
@@ -45,36 +36,27 @@ def last_turn(path: str) -> Turn:
         lines = _end_of(path)
     except (OSError, ValueError):  # The text may be an invalid file name
         return Turn()
-    return next(iter(deque(turns_in(map(record_of, lines)), maxlen=1)), Turn())
+    return deque(turns_in(map(record_of, lines), Path(path)), maxlen=1)[0]
 
 
-def turns_in(records: Iterable[dict[str, Any]]) -> Iterator[Turn]:
+def turns_in(records: Iterable[dict[str, Any]], path: Path) -> Iterator[Turn]:
     """Yield the turns in the lines of a transcript, in their order.
 
     A turn is yielded again with each later call in it that was refused.
     """
-    turn, tools, is_stopped = Turn(), dict[str, str](), False
-    for record in records:
-        message = record.get("message")
-        if not isinstance(message, dict) or agent_of(record) or record.get("isMeta") is True:
-            continue
-        for part in parts_of(message.get("content")):
-            match (record.get("type"), part.get("type"), text_of(part.get("text"))):
-                case ("assistant", "tool_use", _):
-                    tools[text_of(part.get("id"))] = text_of(part.get("name"))
-                case ("assistant", "text", text) if text and not turn.answer:
-                    turn = replace(turn, answer=text)
-                case ("user", "tool_result", _):
-                    if refused := _refused(record, part, tools):
-                        yield turn
-                        turn = replace(turn, refusal=refused.words, at=refused.at)
-                case ("user", "text", text) if text.startswith(INTERRUPTED):
-                    is_stopped = True
-                case ("user", "text", text) if text and not text.startswith(BY_CLIENT):
-                    yield turn
-                    said = "" if record.get("isCompactSummary") is True else text
-                    at, session = moment_of(record.get("timestamp")), text_of(record.get("sessionId"))
-                    turn, is_stopped = Turn(said, at, session, is_stopped), False
+    turn, is_stopped = Turn(), False
+    for event in events_of(records, path):
+        if isinstance(event, Said) and not (event.agent or turn.answer):
+            turn = replace(turn, answer=event.text)
+        elif isinstance(event, Over) and not event.asked.agent and event.refused and event.refused.words:
+            yield turn
+            turn = replace(turn, refusal=event.refused.words, at=event.refused.at)
+        elif isinstance(event, Prompt) and event.is_interruption:
+            is_stopped = True
+        elif isinstance(event, Prompt) and not event.is_more:
+            yield turn
+            turn = Turn("" if event.is_summary else event.text, event.at, event.session, is_stopped)
+            is_stopped = False
     yield turn
 
 
@@ -87,11 +69,3 @@ def _end_of(path: str) -> list[bytes]:
         file.seek(max(0, size - TAIL))
         lines = file.read(TAIL).split(b"\n")
     return lines[1:] if size > TAIL else lines
-
-
-def _refused(record: dict[str, Any], part: dict[str, Any], tools: dict[str, str]) -> Refused | None:
-    """Return the call that a result is of, if a person refused it with words."""
-    identity = text_of(part.get("tool_use_id"))
-    tool = tools.pop(identity, "")
-    refused = refused_by(record, part, (identity, tool, "")) if tool else None
-    return refused if refused and refused.words else None

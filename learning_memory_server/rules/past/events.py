@@ -1,6 +1,6 @@
 """Events of past sessions, from one pass over each file: prompts, calls before they ran, and their ends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,8 +37,8 @@ _SPACED_PROMPT: Final = b'"type": "user"'
 _KINDS: Final = frozenset({"assistant", "user"})
 _PROGRESS: Final = b'"parentToolUseID"'  # A copy of a subagent's record
 _QUEUED: Final = b'"enqueue"'
-INTERRUPTED: Final = "[Request interrupted by user"
-BY_CLIENT: Final = tuple("<local-command- <bash- <task-notification> <system-reminder> Caveat:".split())
+_INTERRUPTED: Final = "[Request interrupted by user"
+_BY_CLIENT: Final = tuple("<local-command- <bash- <task-notification> <system-reminder> Caveat:".split())
 """The beginnings of texts that the client wrote as the user."""
 
 
@@ -81,6 +81,14 @@ class Over(NamedTuple):
     refused: Refused | None = None
 
 
+class Said(NamedTuple):
+    """A text that an agent wrote to its person."""
+
+    session: str
+    agent: str
+    text: str
+
+
 Event = Prompt | Asked | Over
 
 
@@ -94,11 +102,18 @@ def events_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda
             if is_other or _PROGRESS in line:
                 continue
             if record := _record(line):
-                yield from _events(record, path, waiting)
+                yield from (event for event in _events(record, path, waiting) if not isinstance(event, Said))
             elif has_calls:
                 passed.lines += 1
     except UNREADABLE as error:
         passed.note(path, error)
+
+
+def events_of(records: Iterable[dict[str, Any]], path: Path) -> Iterator[Event | Said]:
+    """Yield the events in records of a transcript in order, and the texts of agents."""
+    waiting = Recent[str, Asked]()
+    for record in records:
+        yield from _events(record, path, waiting)
 
 
 def _record(line: bytes) -> dict[str, Any]:
@@ -110,7 +125,7 @@ def _record(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> Iterator[Event]:
+def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> Iterator[Event | Said]:
     kind, message = record.get("type"), record.get("message")
     is_more = kind == "queue-operation" and record.get("operation") == "enqueue"
     if not is_more and not (isinstance(message, dict) and kind in _KINDS):
@@ -127,15 +142,17 @@ def _events(record: dict[str, Any], path: Path, waiting: Recent[str, Asked]) -> 
             asked = Asked(text_of(part.get("id")), session, agent, text_of(part.get("name")), given, folder, at)
             waiting[asked.id] = asked
             yield asked
+        elif (kind, name) == ("assistant", "text"):
+            yield Said(session, agent, text_of(part.get("text")))
         elif (kind, name) == ("user", "tool_result"):
             if before := waiting.pop(text_of(part.get("tool_use_id")), None):
                 yield _over(record, part, before, path, at)
         elif (kind, name) == ("user", "text"):
             said.append(text_of(part.get("text")))
     text = "\n".join(said)
-    if text and not agent and record.get("isMeta") is not True and not text.startswith(BY_CLIENT):
+    if text and not agent and record.get("isMeta") is not True and not text.startswith(_BY_CLIENT):
         is_summary = record.get("isCompactSummary") is True
-        is_interruption = text.startswith(INTERRUPTED)
+        is_interruption = text.startswith(_INTERRUPTED)
         yield Prompt(session, text, at, is_interruption=is_interruption, is_summary=is_summary)
 
 
