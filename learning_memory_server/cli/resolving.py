@@ -38,15 +38,15 @@ async def resolve(
     ]
     if outcome is OutcomeStatus.FALSIFIED and missing:
         raise InvalidInputError(f"A falsified entry needs {', '.join(missing)}, too: what the hypothesis got wrong.")
-    given: dict[str, object] = {
+    arguments: dict[str, object] = {
         "status": outcome.value,
         "result": " ".join(result or ()) or _CLOSED,
         "surprise": surprise,
     }
-    given |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
-    given |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
+    arguments |= {"root_cause": {"category": category, "description": cause}} if category or cause else {}
+    arguments |= {"lesson": {"takeaway": takeaway}} if takeaway else {}
     async with open_connection(settings, "resolve") as connection:
-        reply = await connection.call("resolve_ghap", ghap_id=found.id, **given)
+        reply = await connection.call("resolve_ghap", ghap_id=found.id, **arguments)
     out.say(f"{reply['id']} is {reply['status']}.")
 
 

@@ -215,12 +215,12 @@ def begins_session(event: Mapping[str, object]) -> bool:
 
 
 def answer_in_words(event: Mapping[str, object], text: str) -> str:
-    """Return what Claude Code takes for an answer that is one text; nothing if it is empty."""
+    """Return a text as an answer in Claude Code's JSON; empty if the text is empty."""
     return answer_of(str(event.get("event", "")), Shown(text=text)) if text else ""
 
 
 def answer_of(event: str, shown: Shown) -> str:
-    """Return what Claude Code takes for an answer: JSON, or nothing."""
+    """Return an answer in Claude Code's JSON; empty if there is nothing to show or decide."""
     answer: dict[str, object] = {}
     said: dict[str, str] = {}
     if shown.decision:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from structlog.contextvars import bound_contextvars
 
@@ -69,16 +69,7 @@ class ObservationCollector(Records[Ghap]):
         if done := self._done(caller):
             return Started(done, None)
         now = self._clock()
-        entry = Ghap(
-            id=self._new_id(now),
-            project=caller.project,
-            agent_session=caller.session,
-            agent=caller.agent or "",
-            created_at=now,
-            first_confidence=beginning.get("confidence"),
-            requests=caller.noted(),
-            **beginning,
-        )
+        entry = self._made(caller, now, first_confidence=beginning.get("confidence"), **beginning)
         orphan = self._open.current(caller)
         self._open.save(entry)
         if orphan is not None:
@@ -143,15 +134,11 @@ class ObservationCollector(Records[Ghap]):
             return done
         now = self._clock()
         resolution = _resolution(now, outcome)
-        entry = Ghap(
-            id=self._new_id(now),
-            project=caller.project,
-            agent_session=caller.session,
-            agent=caller.agent or "",
-            created_at=now,
+        entry = self._made(
+            caller,
+            now,
             goal=belief.goal,
             hypothesis=belief.hypothesis,
-            requests=caller.noted(),
             resolution=resolution,
             afterwards=True,
             same_as=belief.same_as,
@@ -251,7 +238,7 @@ class ObservationCollector(Records[Ghap]):
         return self.still_open.by_id.get(name) or self.find(name)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
-        """Return what `forget` would return for everything in a project, without changing anything."""
+        """Return a preview of forgetting a whole project. Nothing is changed."""
         entries = (*self.timeline, *self._open.by_id.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
@@ -307,6 +294,18 @@ class ObservationCollector(Records[Ghap]):
                 self._timeline = Timeline(self.all())
                 self._open.load(entry for entry in self._journal.open_entries() if not self.has_had(entry.id))
                 self._has_timeline = True
+
+    def _made(self, caller: Caller, now: datetime, **fields: Any) -> Ghap:
+        """Return a new entry of a caller."""
+        return Ghap(
+            id=self._new_id(now),
+            project=caller.project,
+            agent_session=caller.session,
+            agent=caller.agent or "",
+            created_at=now,
+            requests=caller.noted(),
+            **fields,
+        )
 
     def _new_id(self, now: datetime) -> str:
         ghap_id = new_ghap_id(now)

@@ -37,7 +37,7 @@ def week_of(stored: Offline, now: datetime) -> list[dict[str, Any]]:
 
 
 def alarms(stored: Offline, now: datetime) -> list[tuple[str, str]]:
-    """Return what a person has to know first: a pause, calls that an enforced rule stopped, and calls that broke one.
+    """Return the urgent facts for a person: a pause, calls that an enforced rule stopped, and calls that broke one.
 
     Hooks count these calls, so calls during an outage of the server are missing. Sessions that began before the
     rule was enforced do not count: nothing tells their calls before that time from those after it.

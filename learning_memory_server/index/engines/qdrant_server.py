@@ -75,13 +75,13 @@ class Server:
         self._is_shared = availability is not None
 
     async def read(self, ask: Ask[T], collection: str = "") -> T:
-        """Return what a request returns that changes nothing; see `write`."""
+        """Return the result of a request that changes nothing; see `write`."""
         return await self._ask(self.availability.reads, RequestKind.READ, ask, ask, collection)
 
     async def write(
         self, ask: Ask[T], probe: Ask[Any], collection: str = "", kind: RequestKind = RequestKind.WRITE
     ) -> T:
-        """Return what a request returns, or raise an error of the port: immediately while nothing can be written.
+        """Return the result of a request, or raise an error of the port: immediately while nothing can be written.
 
         Args:
             ask: The request. It may be made at several addresses.
@@ -162,7 +162,7 @@ class Server:
         return (await self.read(lambda client: client.info())).version
 
     async def read_everywhere(self, ask: Ask[T]) -> dict[str, T | StorageUnavailableError]:
-        """Return what the same reading request returns at each URL, or why it fails there."""
+        """Return the result of a reading request at each URL, or its error there."""
         answers: dict[str, T | StorageUnavailableError] = {}
         for node in list(self._nodes):
             try:
