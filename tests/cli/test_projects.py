@@ -14,7 +14,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.claims import Claims
-from tests.server.test_work_folder import cloned, repository
+from tests.server.work_folder.repositories import cloned, repository
 from tests.support import CONFIRMED, PARTS, ghap, numbered
 from tests.terminals import on_a_terminal, read_until
 

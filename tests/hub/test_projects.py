@@ -11,7 +11,7 @@ from tests.acceptance.hubs import ENTRY, Memory, learn
 from tests.acceptance.wire import COMMAND, Wire
 from tests.hub.test_hook import answer
 from tests.model.test_identity import SHOP
-from tests.server.test_work_folder import cloned, repository
+from tests.server.work_folder.repositories import cloned, repository
 from tests.sharing.repositories import git
 
 pytestmark = pytest.mark.slow

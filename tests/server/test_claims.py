@@ -13,7 +13,7 @@ from learning_memory_server.server.claims import Belonging, Claims, caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.work_folder import WorkFolder
 from tests.model.test_identity import SHOP
-from tests.server.test_work_folder import cloned, repository
+from tests.server.work_folder.repositories import cloned, repository
 from tests.sharing.repositories import git
 
 

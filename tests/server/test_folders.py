@@ -7,7 +7,7 @@ from threading import Event
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.claims import Belonging, Claims, Folders
-from tests.server.test_work_folder import repository
+from tests.server.work_folder.repositories import repository
 from tests.sharing.repositories import git
 
 
