@@ -21,15 +21,12 @@ from scripts.report_documents import (
     DemoDocument,
     ForgetDocument,
     ImportDocument,
-    KeptDocument,
     LearnDocument,
     LeaveDocument,
     MigrateDocument,
-    MomentsDocument,
     PageDocument,
     PastAccount,
     ProjectsDocument,
-    RecentDocument,
     ReindexDocument,
     ScanDocument,
     SetupDocument,
@@ -37,6 +34,7 @@ from scripts.report_documents import (
     UninstallDocument,
     WhyDocument,
 )
+from scripts.retrospective_documents import KeptDocument, MomentsDocument, RecentDocument
 
 
 class EntryDocument(TypedDict):
