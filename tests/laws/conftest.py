@@ -1,6 +1,8 @@
 """The whole program in this process, for the laws."""
 
+import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Run, environment, run, storage
+from tests.laws.one_log import Ids, sow_logs
 from tests.laws.program import Program, program_in
 from tests.sharing.repositories import git
 from tests.support import in_one_task
@@ -56,3 +59,16 @@ async def program(serve: Serve) -> AsyncIterator[Program]:
     """A hub over an empty store."""
     async with in_one_task(serve()) as program:
         yield program
+
+
+@pytest.fixture(scope="module")
+def sown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ids]:
+    folder = tmp_path_factory.mktemp("sown")
+    return folder, asyncio.run(sow_logs(folder))
+
+
+@pytest.fixture
+def store(sown: tuple[Path, Ids], tmp_path: Path) -> Path:
+    """A copy of the store's journal: its index is made again."""
+    shutil.copytree(sown[0] / "journal", tmp_path / "store" / "journal")
+    return tmp_path / "store"
