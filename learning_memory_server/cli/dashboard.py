@@ -52,8 +52,8 @@ async def dashboard(
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no clusters.")
         folders = command.folders_here(settings)
-        given = {"project": project, "folders": folders, "past": past, "suggestions": suggested(report)}
-        packed = (await connection.run("page_data", **given))["document"]
+        arguments = {"project": project, "folders": folders, "past": past, "suggestions": suggested(report)}
+        packed = (await connection.run("page_data", **arguments))["document"]
     content = page(zlib.decompress(b64decode(packed)).decode()).encode()
     try:
         files.replace(path, content)

@@ -45,13 +45,12 @@ class RequestKind(StrEnum):
 
 
 _UNREADABLE: Final = (AssertionError, RuntimeError, ValueError, httpx.InvalidURL)
-"""What an answer raises that is not a Qdrant server's, and a client that was closed meanwhile."""
+"""Exceptions from the answer of something that is no Qdrant server, and from a client that was closed meanwhile."""
 
 
-def is_lost(error: Exception) -> bool:
-    """Return whether a connection ended during a request, as one that was kept may."""
-    lost = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
-    return isinstance(error, ResponseHandlingException) and isinstance(error.source, lost)
+def is_lost(error: ResponseHandlingException) -> bool:
+    """Whether a connection ended during a request, as one that was kept may."""
+    return isinstance(error.source, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx  # what the vendor's client is made of
 from qdrant_client import AsyncQdrantClient
+from qdrant_client.http.exceptions import ResponseHandlingException
 
 from learning_memory_server.errors import (
     DiskFullError,
@@ -140,7 +141,7 @@ class Server:
         """Return the answer of one address. If a connection is lost, ask once more over a new one."""
         try:
             return await ask(node.client)
-        except Exception as error:
+        except ResponseHandlingException as error:
             if not is_lost(error):
                 raise
         self.require_open()
