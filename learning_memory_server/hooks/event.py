@@ -123,7 +123,7 @@ def trigger_of(event: Mapping[str, object], context: str) -> Trigger | None:
     def path(name: str) -> str:
         return found if len(found := text(name)) <= _PATH_MAX else ""
 
-    kind = _KINDS.get(_OTHER_NAMES.get(text("event"), text("event")))
+    kind = _kind_of(event)
     if kind is None:
         return None
     if kind is TriggerKind.COMMAND and text("file"):
@@ -210,8 +210,21 @@ def event_of(given: object, client: str = "") -> dict[str, str]:
 
 def begins_session(event: Mapping[str, object]) -> bool:
     """Return whether an event is the start of a session."""
-    name = str(event.get("event", ""))
-    return _KINDS.get(_OTHER_NAMES.get(name, name)) is TriggerKind.SESSION_START
+    return _kind_of(event) is TriggerKind.SESSION_START
+
+
+def is_for_advice(event: Mapping[str, object]) -> bool:
+    """Return whether an event is a start or a prompt: its advice is worth nothing once the client has left.
+
+    What the server learns from it is noted before anything is waited for.
+    """
+    return _kind_of(event) in {TriggerKind.SESSION_START, TriggerKind.PROMPT}
+
+
+def _kind_of(event: Mapping[str, object]) -> TriggerKind | None:
+    """Return the trigger that an event's name stands for, None if it is unknown."""
+    name = event.get("event")
+    return _KINDS.get(_OTHER_NAMES.get(name, name)) if isinstance(name, str) else None
 
 
 def answer_in_words(event: Mapping[str, object], text: str) -> str:

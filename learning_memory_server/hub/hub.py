@@ -20,7 +20,7 @@ import structlog
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
-from learning_memory_server.hooks.event import answer_for, event_of
+from learning_memory_server.hooks.event import answer_for, event_of, is_for_advice
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.cleared import CLEARED, ClearedSessions
 from learning_memory_server.hub.connections import PlainCalls, import_protocol
@@ -259,9 +259,8 @@ class Hub:
         self._used.set()
         calls = Calls(self._services.injectable(), caller, has_hooks=True, on_replaced=self._make_room)
         call = calls.call(None, HOOK, {"event": event})
-        # What a hook that has given up was to show would count as shown. Of other events, something is learned.
-        shows = event.get("event") in {"SessionStart", "UserPromptSubmit"}
-        result = await (connections.unless_left(call, reader) if shows else call)
+        # Advice for a hook that has given up would count as shown.
+        result = await (connections.unless_left(call, reader) if is_for_advice(event) else call)
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()
 

@@ -10,7 +10,7 @@ import pytest
 
 from learning_memory_server.advice.candidates import Decision, Permission, Shown
 from learning_memory_server.hooks.edits import edit_in
-from learning_memory_server.hooks.event import answer_for, answer_of, event_of, trigger_of
+from learning_memory_server.hooks.event import answer_for, answer_of, event_of, is_for_advice, trigger_of
 from learning_memory_server.model.advice import TriggerKind
 from learning_memory_server.model.trigger import Trigger
 
@@ -319,3 +319,21 @@ def test_a_decision_has_a_reason_and_the_agent_may_read_more() -> None:
         "systemMessage": "for you",
     }
     assert json.loads(answer_for("", said)) == json.loads(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [
+        ("SessionStart", True),
+        ("sessionStart", True),
+        ("UserPromptSubmit", True),
+        ("BeforeAgent", True),
+        ("PostToolUseFailure", False),
+        ("AfterTool", False),
+        ("SessionEnd", False),
+        ("NobodysEvent", False),
+    ],
+)
+def test_starts_and_prompts_of_all_clients_are_for_advice(name: str, shows: bool) -> None:
+    assert is_for_advice({"event": name}) is shows
+    assert is_for_advice({"event": [name]}) is False
