@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
@@ -32,13 +32,20 @@ from learning_memory_server.server.exclusion import Exclusion, sentence_of
 from learning_memory_server.server.schema import TOO_LONG, flaws_of, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
-from learning_memory_server.server.tools.toolset import JSON, SILENT, Result, Tool
+from learning_memory_server.server.tools.toolset import JSON, Result, Tool
 from learning_memory_server.system.imports import is_of_replaced_files
 from learning_memory_server.system.waiting import in_turn
 
 _MARKERS_COUNT: Final = (
     "Secrets in it were replaced by markers such as [redacted: password] first, and the markers count."
 )
+
+
+Gate = Callable[[], Awaitable[dict[str, Any] | None]]
+
+
+async def _open_gate() -> None:
+    """Let a call pass."""
 
 
 class ToolRunner:
@@ -62,9 +69,17 @@ class ToolRunner:
         log.debug("tools.registered", count=len(self._named))
 
     async def call(
-        self, name: str, arguments: dict[str, Any], caller: Caller, name_call: Callable[[], str] | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        name_call: Callable[[], str] | None = None,
+        gate: Gate = _open_gate,
     ) -> Result:
-        """Call a tool, log the call, and return its result or failure; `name_call` returns the call's name."""
+        """Call a tool, log the call, and return its result or failure.
+
+        `name_call` returns the call's name. `gate` may refuse the call, or answer in place of the tool.
+        """
         tool = self._tools[name][0] if name in self._tools else None
         if tool and tool.is_for_models:
             arguments = decoded(arguments, tool.input_schema)
@@ -75,7 +90,7 @@ class ToolRunner:
             ended = partial(log_call, arguments, time.perf_counter())
             log.debug("tool.started")
             try:
-                payload = await self.run(name, arguments, caller, name_call)
+                payload = await self.run(name, arguments, caller, name_call, gate)
             except LearningMemoryError as error:
                 # Its message may quote an argument; only the argument's name is logged.
                 named = error.arguments.intersection(tool.arguments.model_fields) if tool else ()
@@ -95,7 +110,12 @@ class ToolRunner:
             return reply if arguments.get("full_text") is True else reply.shown()
 
     async def run(
-        self, name: str, arguments: dict[str, Any], caller: Caller, name_call: Callable[[], str] | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        name_call: Callable[[], str] | None = None,
+        gate: Gate = _open_gate,
     ) -> dict[str, Any]:
         """Redact and validate the arguments, call the tool and return its reply, or `InvalidInputError`."""
         if name not in self._tools:
@@ -113,6 +133,8 @@ class ToolRunner:
         available = {**services, Caller: caller}
         # Nothing is awaited before this: calls come here in the order in which they were sent.
         async with in_turn(None if reads else self._writing):
+            if (answer := await gate()) is not None:
+                return answer
             redacted = await self._redacted(tool, arguments)
             valid = _validated(tool, redacted.data)
             log.debug("tool.validated")
@@ -297,8 +319,6 @@ class Calls:
 
     async def call(self, identity: object, tool: str, arguments: dict[str, Any], *, tool_use: object = None) -> Result:
         """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
-        if left_out := await self._left_out(tool, arguments):
-            return left_out
         front = self.front
         self._names_calls |= tool_use is not None
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
@@ -313,6 +333,7 @@ class Calls:
                     again=identity in self.asked_again,
                 ),
                 name_call,
+                partial(self._left_out, tool, arguments),
             )
         note = self.note if tool == get_stats.__name__ else self._untold
         if not note or tool == HOOK or result.is_error:
@@ -320,8 +341,8 @@ class Calls:
         self._untold = ""
         return result.with_note(note)
 
-    async def _left_out(self, tool: str, arguments: dict[str, Any]) -> Result | None:
-        """Return the answer where the folder is left out, else None: a refusal, or a sentence to the first session."""
+    async def _left_out(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer to a hook in a folder that is left out, else None; refuse all other calls there."""
         event = arguments.get("event") if tool == HOOK else None
         event = event if isinstance(event, dict) else {}
         # A session may go to another folder, or read a file there.
@@ -331,10 +352,10 @@ class Calls:
             return None
         if tool != HOOK:
             hint = "Go on without this memory, and do not call its tools here again."
-            return JSON.failure(InvalidInputError(sentence_of(pattern, self.caller.folder), hint=hint))
+            raise InvalidInputError(sentence_of(pattern, self.caller.folder), hint=hint)
         is_told = begins_session(event) and await self._exclusion.says_first(self.caller.folder)
         said = sentence_of(pattern, self.caller.folder) if is_told else ""
-        return SILENT.reply({"text": answer_in_words(event, said)})
+        return {"text": answer_in_words(event, said)}
 
 
 def _name_of(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:

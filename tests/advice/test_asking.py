@@ -109,6 +109,20 @@ async def test_an_answer_that_the_client_has_not_written_yet_comes_with_the_end_
     assert OBJECTION in (await work.at(TriggerKind.STOP, text=CONCEDED)).text
 
 
+async def test_a_message_that_the_client_has_not_written_yet_is_the_one_that_the_hook_got(work: Work) -> None:
+    work.write(said("test the clock"), answered("The clock is mocked."))
+    await work.at(TriggerKind.PROMPT, text=OBJECTION)
+    assert await work.edited() == ""
+    work.write(said(OBJECTION), answered(CONCEDED))
+    assert OBJECTION in await work.edited()
+
+
+async def test_at_the_end_of_work_nothing_of_the_turn_may_be_written_yet(work: Work) -> None:
+    work.write(said("test the clock"), answered("You're right, the clock is mocked."))
+    await work.at(TriggerKind.PROMPT, text=OBJECTION)
+    assert OBJECTION in (await work.at(TriggerKind.STOP, text=CONCEDED)).text
+
+
 async def test_a_session_has_one_question(work: Work) -> None:
     await work.objected()
     assert await work.edited()

@@ -20,6 +20,7 @@ PLAIN: Final = {0, 1, 2}
 WORDS: Final = 3
 ALLOWED: Final = {
     "advice/asking/transcript.py TAIL": "how much is read",
+    "advice/asking/transcript.py _COMPARED": "how messages are told apart",
     "advice/asking/past.py _ANSWER_MAX": "how much an agent reads at once",
     "advice/asking/past.py _DIGITS": "the length of an id",
     "advice/asking/past.py _EXAMINED": "how much is read",

@@ -146,6 +146,28 @@ async def test_calls_that_are_repeated_to_the_next_hub_are_in_order(server: Serv
     assert set(client.answers()) == {1, 2, 9}
 
 
+async def test_a_slow_look_at_the_first_calls_folder_lets_no_later_call_go_first(
+    server: Server, services: Services
+) -> None:
+    looked, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def find(*_: str) -> str:
+        if not looked.is_set():
+            looked.set()
+            await may_go_on.wait()
+        return ""
+
+    services.exclusion.find = find  # type: ignore[method-assign]
+    server.held.released.set()
+    client = Wire(*OPENING, SLOW, QUICK, READING)
+    serving = server.begin(client)
+    await client.answered(9)
+    assert server.notes() == ()
+    may_go_on.set()
+    await server.end(client, serving)
+    assert server.notes() == ("slow", "quick")
+
+
 async def test_a_hub_that_drains_does_what_it_has_read_in_order(server: Server) -> None:
     client = Wire(*OPENING, SLOW, QUICK, READING)
     served = server.session(client)

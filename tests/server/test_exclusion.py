@@ -103,13 +103,15 @@ def text_of(result: Result) -> str:
     return "" if result.text == "{}" else str(json.loads(result.text)["hookSpecificOutput"]["additionalContext"])
 
 
-@pytest.mark.parametrize("tool", ["start_ghap", "list_ghap_entries", "search_experiences", "store_memory", "get_stats"])
+@pytest.mark.parametrize("tool", ["start_ghap", "list_ghap_entries", "search_experiences", "add_memory", "get_stats"])
 async def test_no_tool_reads_or_keeps_anything(tool: str, calls: Calls, services: Services) -> None:
-    given: dict[str, Any] = {"start_ghap": ENTRY, "search_experiences": {"query": "page"}}.get(tool, {})
+    texts = {"search_experiences": {"query": "page"}, "add_memory": {"text": "The page is slow."}}
+    given: dict[str, Any] = {"start_ghap": ENTRY, **texts}.get(tool, {})
     refused = await calls.call(1, tool, given)
     assert refused.is_error
     assert "is left out of the memory" in refused.text
     assert not services.journal.open_entries()
+    assert not services.memory_log.all()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import structlog
 
 from learning_memory_server.advice import constants
 from learning_memory_server.advice.asking.signs import Sign, SignKind, objection_in
-from learning_memory_server.advice.asking.transcript import last_turn
+from learning_memory_server.advice.asking.transcript import Turn, last_turn
 from learning_memory_server.advice.finder import LessonFinder, NotReadyError
 from learning_memory_server.advice.sessions import SessionState
 from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -62,6 +62,7 @@ class Asker:
             return
         if trigger.kind is TriggerKind.PROMPT:
             signs.may_object = True
+            signs.message = trigger.text
             signs.unanswered.clear()
         elif trigger.kind is TriggerKind.CALL:
             signs.may_object |= bool(signs.unanswered)
@@ -88,7 +89,9 @@ class Asker:
             return ""
         if signs.may_object and trigger.transcript:
             turn = await asyncio.to_thread(last_turn, trigger.transcript)
-            if is_end and not turn.answer:  # The client has not written the answer yet
+            if signs.message and not turn.is_about(signs.message):  # The client has not written it yet
+                turn = Turn(signs.message)
+            if is_end and not turn.answer:  # Nor the answer
                 turn = replace(turn, answer=trigger.text)
             signs.may_object = not (turn.answer or is_end)  # The client may write a line late
             if sign := objection_in(turn):

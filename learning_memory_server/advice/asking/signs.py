@@ -39,6 +39,7 @@ class Signs:
 
     is_asked: bool = False  # whether the session has had its question
     waiting: Sign | None = None  # for the next quiet moment
+    message: str = ""  # the person's last one
     objection: str = ""  # the person's words, redacted, that the agent was asked about in this turn
     may_object: bool = False  # whether the transcript may have an objection that was not looked for yet
     unanswered: set[str] = field(default_factory=set)  # ids of calls without a result, which a person may have refused

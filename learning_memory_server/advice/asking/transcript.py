@@ -16,6 +16,7 @@ from learning_memory_server.lessons.errors.transcripts import projects_folder, r
 from learning_memory_server.rules.past.events import Over, Prompt, Said, events_of
 
 TAIL: Final = 512 * 1024  # Bytes read from the end of a transcript
+_COMPARED: Final = 10  # Words at the beginning of a message that tell it from others
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Turn:
     is_interruption: bool = False  # whether the person stopped the agent to write it
     answer: str = ""  # the agent's first text after the message
     refusal: str = ""  # the person's words at the last refused call since the message
+
+    def is_about(self, message: str) -> bool:
+        """Whether it is the turn of a message, as a hook got it: a client may add to it, or cut it."""
+        mine, other = self.message.split(), message.split()
+        return mine[:_COMPARED] == other[:_COMPARED]
 
 
 def last_turn(path: str) -> Turn:
